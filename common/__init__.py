@@ -1,0 +1,1 @@
+"""What the numbered scripts share. The trace file is the border: torch before it, none after it."""

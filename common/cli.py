@@ -1,0 +1,115 @@
+"""The command line: options from a dataclass, and every error as one line.
+
+An option is declared once, as a dataclass field made by `option`; its default, its help and its
+choices live there and nowhere else.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+
+class UserError(Exception):
+    """What the user can mend. Its text is the whole message: what is wrong, with which value,
+    what to do."""
+
+
+def option(default: Any, help: str, **argument: Any) -> Any:
+    """A dataclass field that is also a command-line option; `argument` goes to `add_argument`."""
+    return dataclasses.field(default=default, metadata={"help": help, **argument})
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # The usage block that argparse would print first hides the one line that matters.
+        raise UserError(f"{message} (see {self.prog} --help)")
+
+
+def parse(
+    options: type[T],
+    description: str,
+    example: str,
+    argv: Sequence[str] | None = None,
+) -> T:
+    """Read `argv` (default: the process's) into the dataclass `options`.
+
+    Fields without a default are positional. Raises UserError for anything unreadable.
+    """
+    # A fixed width: help is the same text everywhere and can stand in the README.
+    parser = _Parser(
+        description=description,
+        epilog=f"example: {example}",
+        allow_abbrev=False,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+            prog, max_help_position=30, width=100
+        ),
+    )
+    for field in dataclasses.fields(options):
+        argument = dict(field.metadata)
+        positional = argument.pop("positional", False)
+        text = argument.pop("help")
+        if positional:
+            parser.add_argument(field.name, help=text, default=field.default, **argument)
+            continue
+        if argument.get("action") != "store_true" and field.default not in (None, ""):
+            text += f" (default: {field.default})"
+        parser.add_argument(
+            f"--{field.name.replace('_', '-')}",
+            dest=field.name,
+            default=field.default,
+            help=text.replace("%", "%%"),
+            **argument,
+        )
+    return options(**vars(parser.parse_args(argv)))
+
+
+def positive(text: str) -> int:
+    """An argparse type: a whole number of at least 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return number
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
+    try:
+        yield
+        sys.stdout.flush()
+    except UserError as error:
+        _stop(" ".join(str(error).split()), 2)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: no message, and none from the
+        # interpreter's own flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _stop("interrupted; nothing was written", 130)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def note(message: str) -> None:
+    """One line beside the output, on stderr so that `--json` and pipes stay clean."""
+    print(f"note: {message}", file=sys.stderr)
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be typed from here."""
+    with contextlib.suppress(ValueError):
+        return str(path.resolve().relative_to(Path.cwd()))
+    return str(path)

@@ -1,0 +1,439 @@
+"""The joins: region → launch calls → GPU events → chains of CPU ops; what one forward did.
+
+A *forward* is one range of the region's label. Its GPU work is joined by correlation id to the
+calls made inside the range on the range's own thread: never by time, for the GPU runs behind the
+CPU and the work of one forward ends long after its range.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import mean, stdev
+
+from common.cli import UserError, shown
+from common.kernel_names import KernelName, decode
+from common.occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
+from common.trace import Call, GpuEvent, Span, Trace
+
+# What an op does, in a word. Looked up from the innermost op of a chain outwards.
+KINDS = {
+    "matmul": "mm bmm addmm baddbmm matmul linear",
+    "attention": (
+        "_flash_attention_forward _efficient_attention_forward _cudnn_attention_forward "
+        "_scaled_dot_product_flash_attention_for_cpu flex_attention"
+    ),
+    "mask": "masked_fill masked_fill_",
+    "softmax": "softmax _softmax _safe_softmax log_softmax _log_softmax",
+    "mul": "mul mul_",
+    "div": "div div_",
+    "add": "add add_",
+    "sub": "sub sub_",
+    "exp": "exp exp_ exp2",
+    "copy": "copy_ clone contiguous direct_copy",
+    "cast": "_to_copy to",
+    "fill": "fill_ zero_ fill ones zeros full scalar_tensor",
+    "where": "where",
+    "triu": "triu tril triu_ tril_",
+    "reduce": "sum mean amax max min any all prod",
+    "compare": "isneginf eq ne lt le gt ge logical_not logical_and logical_or",
+    "cat": "cat",
+}
+KIND_OF_OP = {op: kind for kind, ops in KINDS.items() for op in ops.split()}
+
+# Every word that a guess may use.
+VOCABULARY = (*KINDS, "memset", "fused", "other")
+
+ATTENTION_FAMILIES = ("attention", "fmha", "SDPA", "FlashAttention", "FlashInfer", "FMHA")
+GEMM_FAMILIES = ("GEMM", "nvjet", "Tensile", "CUTLASS")
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A CPU op inside a forward; `depth` 0 stands directly under the region."""
+
+    name: str
+    depth: int
+    start: int  # ns
+    end: int  # ns
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of work of a forward: a GPU event or, in a trace of the CPU alone, an op."""
+
+    kind: str
+    name: str
+    ns: float | None  # mean over the forwards; None when one of them is unknown
+    ops: tuple[Op, ...]  # from directly under the region down to the launch
+    call: str | None = None  # the runtime or driver call that launched it
+    gpu: GpuEvent | None = None
+    kernel: KernelName | None = None
+    residency: Residency | None = None
+    zero_reason: ZeroReason | None = None  # why the profiler's occupancy reads 0
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(op.name for op in self.ops)
+
+    @property
+    def sort(self) -> str:
+        return self.gpu.sort if self.gpu else "op"
+
+    def under(self, op: str) -> bool:
+        """Whether an op of this name is on the way from the region to the launch."""
+        return op in self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    cpu_ns: int | None
+    launches: int
+    ops: tuple[Op, ...]  # in order of start
+    steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
+
+    def count(self, sort: str) -> int:
+        return sum(step.sort == sort for step in self.steps)
+
+    @property
+    def gpu_ns(self) -> int | None:
+        """Sum of its GPU events. None when one is unknown."""
+        times = [step.gpu.duration for step in self.steps if step.gpu]
+        return None if not times or None in times else sum(times)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a trace shows of one region."""
+
+    trace: Trace
+    region: str
+    forwards: tuple[Forward, ...]  # finished ones, in time order
+    unfinished: int
+    leaked: tuple[GpuEvent, ...]  # GPU work whose launch is not in the file
+    lost: tuple[Call, ...]  # launches that no GPU event answers
+    incredible: tuple[GpuEvent, ...]  # they outlast the next kernel of their stream
+    shared: tuple[tuple[Call, int], ...]  # launches answered by several kernels, and by how many
+
+    @property
+    def on_gpu(self) -> bool:
+        return bool(self.trace.gpu)
+
+    @property
+    def about(self) -> dict:
+        return self.trace.about
+
+    @property
+    def alike(self) -> bool:
+        """Whether all forwards did the same, kernel by kernel and op by op."""
+        return len({tuple((s.name, s.path) for s in f.steps) for f in self.forwards}) <= 1
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The first forward's steps, with mean times over the forwards if they are alike."""
+        if not self.forwards:
+            return ()
+        first, *others = (forward.steps for forward in self.forwards)
+        if not others or not self.alike:
+            return first
+        return tuple(
+            replace(step, ns=_mean(same.ns for same in (step, *rest)))
+            for step, *rest in zip(first, *others, strict=True)
+        )
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        return self.forwards[0].ops if self.forwards else ()
+
+    @property
+    def cpu_ns(self) -> float | None:
+        return _mean(forward.cpu_ns for forward in self.forwards)
+
+    @property
+    def cpu_spread_ns(self) -> float | None:
+        """Standard deviation over the forwards."""
+        times = [forward.cpu_ns for forward in self.forwards if forward.cpu_ns is not None]
+        return stdev(times) if len(times) > 1 else None
+
+    @property
+    def gpu_ns(self) -> float | None:
+        """Mean over the forwards whose every event has a credible time."""
+        return _mean(f.gpu_ns for f in self.forwards if f.gpu_ns is not None)
+
+    @property
+    def gpu_sum_ns(self) -> int | None:
+        times = [forward.gpu_ns for forward in self.forwards]
+        return None if not times or None in times else sum(times)
+
+    @property
+    def gpu_busy_ns(self) -> int | None:
+        """Time in which any of the forwards' events ran, each moment of a GPU counted once."""
+        events = [step.gpu for forward in self.forwards for step in forward.steps if step.gpu]
+        if not events or any(event.end is None for event in events):
+            return None
+        busy = 0
+        by_device = defaultdict(list)
+        for event in events:
+            by_device[str(event.device)].append((event.start, event.end))
+        for spans in by_device.values():
+            until = 0
+            for start, end in sorted(spans):
+                busy += max(0, end - max(start, until))
+                until = max(until, end)
+        return busy
+
+    @property
+    def unlinked_kernels(self) -> int:
+        return sum(event.sort == "kernel" for event in self.leaked)
+
+    @property
+    def backend(self) -> str | None:
+        """The SDPA backend that ran, by the ops inside the forward; None where none is seen."""
+        for op in self.ops:
+            for backend in ("math", "flash", "efficient", "cudnn"):
+                if op.name.startswith(f"aten::_scaled_dot_product_{backend}_attention") or (
+                    op.name == f"aten::_scaled_dot_product_attention_{backend}"
+                ):
+                    return backend
+        return None
+
+    def of(self, kind: str) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.kind == kind)
+
+
+def observe(trace: Trace, region: str | None = None) -> Observation:
+    """What `trace` shows of the region: of the one named, else of the one that the trace's own
+    story names, else of its only label.
+
+    Raises UserError when the region is not there, or cannot be told.
+    """
+    region = region or _only_region(trace)
+    ranges = sorted((s for s in trace.annotations if s.name == region), key=lambda s: s.start)
+    if not ranges:
+        raise UserError(f"{shown(trace.path)}: region {region!r} not found; {_what_is_there(trace)}")
+    finished = [span for span in ranges if span.end is not None]
+
+    answers, shared, lost, leaked = _join(trace)
+    incredible = _incredible(trace.gpu)
+    timeless = set(map(id, incredible))
+    device = _device(trace)
+    on_gpu = bool(trace.gpu)
+    ops, calls = _by_thread(trace.ops), _by_thread(trace.calls)
+    forwards = []
+    for span in finished:
+        inside = _tree(_within(ops[span.thread], span), span)
+        made = _within(calls[span.thread], span)
+        steps = [
+            _gpu_step(event, call, _chain(inside, call.start), device, id(event) in timeless)
+            for call in made
+            for event in answers.get(id(call), ())
+        ]
+        steps.sort(key=lambda step: step.gpu.start or 0)
+        forwards.append(Forward(
+            cpu_ns=span.end - span.start,
+            launches=sum(call.launches for call in made),
+            ops=tuple(inside),
+            steps=tuple(steps if on_gpu else _cpu_steps(inside)),
+        ))
+    return Observation(trace, region, tuple(forwards), len(ranges) - len(finished), tuple(leaked),
+                       tuple(lost), tuple(incredible), tuple(shared))
+
+
+def _only_region(trace: Trace) -> str:
+    if label := trace.about.get("label"):
+        return str(label)
+    labels = trace.labels
+    if len(labels) == 1:
+        return next(iter(labels))
+    if not labels:
+        raise UserError(f"{shown(trace.path)}: no record_function region; {_what_is_there(trace)}")
+    listed = ", ".join(f"{name} ({count})" for name, count in labels.most_common(12))
+    more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
+    raise UserError(
+        f"{shown(trace.path)}: several regions, choose one with --region: {listed}{more}"
+    )
+
+
+def _what_is_there(trace: Trace) -> str:
+    if not trace.annotations and not trace.ops:
+        kernels = sum(event.sort == "kernel" for event in trace.gpu)
+        return (f"the trace has {kernels} kernels but no CPU events "
+                "(profile with CPU activity too)")
+    labels = ", ".join(name for name, _ in trace.labels.most_common(12)) or "no label"
+    return f"the trace has {labels} (label a forward with torch.profiler.record_function)"
+
+
+def _join(trace: Trace):
+    """Launch calls and GPU events by correlation id.
+
+    Returns the events of each call by the call's `id`, the launches answered by several kernels,
+    the launches answered by none, and the events whose call is not in the file.
+    """
+    events, calls = defaultdict(list), defaultdict(list)
+    for event in trace.gpu:
+        events[event.correlation].append(event)
+    for call in trace.calls:
+        if call.correlation is not None:
+            calls[call.correlation].append(call)
+    answers: dict[int, list[GpuEvent]] = {}
+    leaked = list(events.pop(None, ()))
+    shared, surplus = [], []
+    for correlation, group in events.items():
+        if correlation not in calls:
+            leaked += group
+            continue
+        # Several calls can carry one id (a launch and what it calls); the launch does the work.
+        call = max(calls[correlation], key=lambda call: call.launches)
+        if call.launches and not call.launches_graph and len(group) > 1:
+            shared.append((call, len(group)))
+            group.sort(key=lambda event: event.start or 0)
+            surplus += group[1:]
+            group = group[:1]
+        answers[id(call)] = group
+    lost = [call for call in trace.calls
+            if call.launches and call.correlation is not None and call.correlation not in events]
+    # One launch starts one kernel. If just as many launches went without, the ids were mixed up,
+    # and both sides still stand in order.
+    mixed_up = len(surplus) == len(lost)
+    pairs = zip(lost, surplus, strict=True) if mixed_up else [(call, e) for call, _ in shared
+                                                              for e in surplus
+                                                              if e.correlation == call.correlation]
+    for call, event in pairs:
+        answers.setdefault(id(call), []).append(event)
+    return answers, shared, lost, leaked
+
+
+def _incredible(gpu: Sequence[GpuEvent]) -> list[GpuEvent]:
+    """Events that end after the next one of their stream: a stream finishes in order, so their
+    duration was mismeasured. (A short overlap is none: dependent launches start early.)"""
+    found = []
+    lanes = defaultdict(list)
+    for event in gpu:
+        if event.end is not None:
+            lanes[str(event.lane)].append(event)
+    for lane in lanes.values():
+        lane.sort(key=lambda event: event.start)
+        found += [one for one, following in zip(lane, lane[1:], strict=False)
+                  if one.end > following.end and one.start < following.start]
+    return found
+
+
+def _device(trace: Trace) -> Device | None:
+    for properties in (*trace.devices, trace.about.get("device")):
+        if isinstance(properties, dict) and (device := Device.from_properties(properties)):
+            return device
+    return None
+
+
+def _by_thread(events: Iterable) -> dict:
+    threads = defaultdict(list)
+    for event in events:
+        threads[event.thread].append(event)
+    for thread in threads.values():
+        thread.sort(key=lambda event: event.start)
+    return threads
+
+
+def _within(events: Sequence, span: Span) -> Sequence:
+    """Those of a thread's events that start inside the span."""
+    low = bisect_left(events, span.start, key=lambda event: event.start)
+    return events[low : bisect_right(events, span.end, key=lambda event: event.start)]
+
+
+def _tree(spans: Sequence[Span], region: Span) -> list[Op]:
+    """The spans of one thread as ops with their depth, parents before children."""
+    ops, open_ends = [], []
+    ordered = sorted(spans, key=lambda span: (span.start, -(span.end or region.end)))
+    for span in ordered:
+        while open_ends and open_ends[-1] < span.start:
+            open_ends.pop()
+        end = region.end if span.end is None else span.end
+        ops.append(Op(span.name, len(open_ends), span.start, end))
+        open_ends.append(end)
+    return ops
+
+
+def _chain(ops: Sequence[Op], moment: int) -> tuple[Op, ...]:
+    """The ops that are running at this moment, outermost first."""
+    return tuple(op for op in ops if op.start <= moment <= op.end)
+
+
+def _gpu_step(event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device | None,
+              timeless: bool) -> Step:
+    kernel = decode(event.name)
+    return Step(
+        kind=_kind(ops, kernel, event.sort),
+        name=event.name,
+        ns=None if timeless else event.duration,
+        ops=ops,
+        call=call.name,
+        gpu=event,
+        kernel=kernel,
+        residency=residency(device, event.registers, event.shared_memory, event.block),
+        zero_reason=reported_zero_reason(device, event.reported_occupancy, event.registers,
+                                         event.shared_memory, event.grid, event.block),
+    )
+
+
+def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
+    """Where there is no GPU: the innermost ops whose work we have a word for."""
+    steps = []
+    for index, op in enumerate(ops):
+        kind = _kind_of_op(op.name)
+        if kind is None or op.name in ("aten::to", "aten::contiguous"):
+            continue
+        below = [o for o in _below(ops, index) if _kind_of_op(o.name)]
+        if not below:
+            chain = tuple(o for o in ops[: index + 1]
+                          if o.start <= op.start and o.end >= op.end and o.depth <= op.depth)
+            steps.append(Step(kind=_kind(chain, None, "op"), name=op.name,
+                              ns=op.end - op.start, ops=chain))
+    return steps
+
+
+def _below(ops: Sequence[Op], index: int) -> Iterable[Op]:
+    for op in ops[index + 1 :]:
+        if op.depth <= ops[index].depth:
+            return
+        yield op
+
+
+def _kind(ops: Sequence[Op], kernel: KernelName | None, sort: str) -> str:
+    """One word for a step. The kernel decides where its name is plain, else the nearest op."""
+    if sort == "memset":
+        return "memset"
+    family = kernel.family if kernel else ""
+    if any(word in family for word in ATTENTION_FAMILIES):
+        return "attention"
+    if any(word in family for word in GEMM_FAMILIES):
+        return "matmul"
+    if family == "Triton (inductor)":
+        return _kind_of_fused(kernel.op or "")
+    if any(op.name == "aten::_to_copy" for op in ops):
+        return "cast"
+    for op in reversed(ops):
+        if kind := _kind_of_op(op.name):
+            return kind
+    if sort == "copy":
+        return "copy"
+    return KIND_OF_OP.get((kernel.op if kernel else None) or "", "other")
+
+
+def _kind_of_op(name: str) -> str | None:
+    return KIND_OF_OP.get(name.removeprefix("aten::"))
+
+
+def _kind_of_fused(text: str) -> str:
+    """From the op names in an Inductor kernel's name: one kind, or fused."""
+    kinds = set()
+    for op in sorted(KIND_OF_OP, key=len, reverse=True):  # _safe_softmax before softmax
+        if f"_{op}_" in f"_{text}_":
+            kinds.add(KIND_OF_OP[op])
+            text = f"_{text}_".replace(f"_{op}_", "__")
+    return kinds.pop() if len(kinds) == 1 else "fused" if kinds else "other"
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    values = list(values)
+    return None if not values or None in values else mean(values)
