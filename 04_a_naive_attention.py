@@ -1,17 +1,55 @@
-"""04_a · Naive attention: five lines, five kernels?"""
+"""04_a · Naive attention: five lines of PyTorch. What will the GPU do with them?
+
+Attention straight from its definition, one PyTorch op a line. Before you run it, guess what the
+GPU will do: how many pieces of work, in which order, and which is slowest? Count the bytes. At the
+default shape the scores are 8 × 16 × 1024 × 1024 numbers of 2 bytes, 256 MiB:
+
+    line                 reads        writes
+    q @ kᵀ               q, k         scores
+    scores × scale       scores       scores
+    mask                 scores       scores
+    softmax              scores       scores
+    weights @ v          scores, v    output
+
+Three lines move 512 MiB each and compute next to nothing: they will cost about the same, unless
+one of them does more than it says.
+"""
+
+from pathlib import Path
 
 import torch
 
+from common import claims
 from common.cli import one_line_errors, parse
-from common.lesson import Lesson, run
-from common.workload import Options, Workload, causal_mask
+from common.compare import Claim
+from common.lesson import Lesson, Options, run
+from common.workload import Workload, causal_mask
 
-LESSON = Lesson(
-    script="04_a_naive_attention",
+GUESS = Lesson(
     title="naive attention",
     label="attn_fwd",
     guess="matmul mul mask softmax matmul",
-    compiled_guess="matmul softmax matmul",
+    lessons={
+        "+copy": "masked_fill works out of place: it clones its input, then fills the clone. "
+        "04_b changes that one line.",
+    },
+    claims=(
+        Claim("the copy comes from masked_fill", claims.comes_from("copy", "aten::masked_fill"), False),
+        Claim("a forward is five kernels", claims.count_of("kernel", 5)),
+        Claim("both matmuls use the Tensor Cores", claims.on_tensor_cores("matmul")),
+        Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
+    ),
+    stores_scores=True,
+)
+COMPILED_GUESS = Lesson(
+    title="naive attention",
+    label="attn_fwd",
+    guess="matmul fused matmul",
+    claims=(
+        Claim("the copy is gone, though the code still asks for it", claims.has_no("copy")),
+        Claim("scale, mask and softmax are one kernel", claims.fused_together("mul", "mask", "softmax")),
+        Claim("the score matrix still stands in memory", claims.score_matrix_in_memory),
+    ),
     stores_scores=True,
 )
 
@@ -20,11 +58,11 @@ class Attention(torch.nn.Module):
     def __init__(self, work: Workload):
         super().__init__()
         self.scale = work.head_dim**-0.5
-        self.mask = causal_mask(work.seq, work.device)
+        self.mask = causal_mask(work.seq, work.device)  # once: the step only uses it
 
     def forward(self, q, k, v):
         scores = torch.matmul(q, k.transpose(-2, -1))
-        scores = scores * self.scale
+        scores = torch.mul(scores, self.scale)
         scores = scores.masked_fill(self.mask, float("-inf"))
         weights = torch.softmax(scores, dim=-1)
         return torch.matmul(weights, v)
@@ -32,4 +70,5 @@ class Attention(torch.nn.Module):
 
 if __name__ == "__main__":
     with one_line_errors():
-        run(LESSON, Attention, parse(Options, __doc__, "uv run 04_a_naive_attention.py --seq 2048"))
+        options = parse(Options, __doc__, "--seq 2048 --compile")
+        run(__file__, GUESS, COMPILED_GUESS, Attention, options)

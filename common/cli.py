@@ -37,15 +37,19 @@ def parse(
     description: str,
     example: str,
     argv: Sequence[str] | None = None,
+    module: str | None = None,
 ) -> T:
     """Read `argv` (default: the process's) into the dataclass `options`.
 
-    Fields without a default are positional. Raises UserError for anything unreadable.
+    `example` is what the help shows after the command's name; `module` is set for commands run with
+    `-m`. Raises UserError for anything unreadable.
     """
+    command = f"uv run -m {module}" if module else f"uv run {Path(sys.argv[0]).name}"
     # A fixed width: help is the same text everywhere and can stand in the README.
     parser = _Parser(
+        prog=command.removeprefix("uv run "),
         description=description,
-        epilog=f"example: {example}",
+        epilog=f"example:\n  {command} {example}",
         allow_abbrev=False,
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
             prog, max_help_position=30, width=100

@@ -26,6 +26,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 from common.cli import UserError, note, shown
+from common.trace import METADATA_KEY
 from common.workload import (
     TOLERANCE,
     WAY_OUT,
@@ -43,7 +44,6 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 logging.getLogger("torch").setLevel(logging.ERROR)
 
 WAIT = 1
-METADATA_KEY = "profiling_attention"  # our own entry in the trace file
 
 
 @dataclass(frozen=True)

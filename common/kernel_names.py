@@ -729,7 +729,7 @@ _FAMILY = {  # the word a table column has room for
     "TensorRT-LLM gen FMHA (via FlashInfer)": "TensorRT-LLM FMHA",
     "TensorRT(-LLM) fmha_v2": "TensorRT fmha_v2",
     "FlashAttention-4 / CuTe": "FlashAttention-4",
-    "memory-efficient attention (fmha_cutlass)": "mem-efficient attention",
+    "memory-efficient attention (fmha_cutlass)": "fmha_cutlass",
     "cuDNN SDPA (generated)": "cuDNN SDPA",
     "attention on AMD (CK/AITER/AOTriton)": "attention (AMD)",
     "cuDNN conv (xmma)": "cuDNN conv",

@@ -377,18 +377,20 @@ def _gpu_step(event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device |
 
 
 def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
-    """Where there is no GPU: the innermost ops whose work we have a word for."""
-    steps = []
+    """Where there is no GPU: the ops that do the work themselves. An op that only calls others
+    (matmul calls bmm, masked_fill clones and fills) is told by the time it spends outside them."""
+    steps, done = [], -1
     for index, op in enumerate(ops):
-        kind = _kind_of_op(op.name)
-        if kind is None or op.name in ("aten::to", "aten::contiguous"):
+        if op.end <= done or _kind_of_op(op.name) is None:
             continue
-        below = [o for o in _below(ops, index) if _kind_of_op(o.name)]
-        if not below:
-            chain = tuple(o for o in ops[: index + 1]
-                          if o.start <= op.start and o.end >= op.end and o.depth <= op.depth)
-            steps.append(Step(kind=_kind(chain, None, "op"), name=op.name,
-                              ns=op.end - op.start, ops=chain))
+        below = list(_below(ops, index))
+        inside = sum(o.end - o.start for o in below if o.depth == op.depth + 1)
+        works = 2 * inside < op.end - op.start
+        if works or not any(_kind_of_op(o.name) for o in below):
+            chain = tuple(o for o in ops[: index + 1] if o.end >= op.end and o.depth <= op.depth
+                          and o.start <= op.start)
+            steps.append(Step(_kind(chain, None, "op"), op.name, op.end - op.start, chain))
+            done = op.end
     return steps
 
 

@@ -1,0 +1,311 @@
+"""The questions that decide the scripts' claims. Each reads the trace; none knows the answer.
+
+A question is a function from Evidence to an Answer, or makes one from the names it is about.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from statistics import mean, stdev
+
+from common.compare import Answer, Evidence, not_visible, yes_if
+from common.kernel_names import describe
+from common.observe import Observation, Step
+
+Question = Callable[[Evidence], Answer]
+
+NO_GPU = "this trace has no GPU lane"
+
+
+def chain(step: Step) -> str:
+    """How a step came about: masked_fill › clone › copy_."""
+    return " › ".join(name.removeprefix("aten::") for name in step.path) or "no op"
+
+
+def comes_from(kind: str, op: str) -> Question:
+    """Is there work of this kind, and is all of it launched under this op?"""
+
+    def check(evidence: Evidence) -> Answer:
+        steps = evidence.steps(kind)
+        if not steps:
+            return yes_if(False, f"no {kind} in this trace")
+        odd = [step for step in steps if not step.under(op)]
+        return yes_if(not odd, "; ".join(dict.fromkeys(map(chain, odd or steps))))
+
+    return check
+
+
+def has_no(kind: str) -> Question:
+    def check(evidence: Evidence) -> Answer:
+        steps = evidence.steps(kind)
+        return yes_if(not steps, "; ".join(map(chain, steps)) or f"no {kind} among "
+                      + " ".join(step.kind for step in evidence.seen.steps))
+
+    return check
+
+
+def count_of(sort: str, expected: int) -> Question:
+    """Does a forward have exactly so many kernels (copies, memsets) or, by kind, steps?"""
+
+    def check(evidence: Evidence) -> Answer:
+        if not evidence.seen.on_gpu:
+            return not_visible(NO_GPU)
+        counts = {forward.count(sort) for forward in evidence.seen.forwards}
+        return yes_if(counts == {expected}, " or ".join(map(str, sorted(counts))) + " a forward")
+
+    return check
+
+
+def on_tensor_cores(kind: str, expected: bool = True) -> Question:
+    """Do the kernels of this kind use the Tensor Cores, as far as their names tell?"""
+
+    def check(evidence: Evidence) -> Answer:
+        kernels = [step.kernel for step in evidence.steps(kind) if step.kernel]
+        if not kernels:
+            return not_visible(NO_GPU if not evidence.seen.on_gpu else f"no {kind} kernel")
+        told = {kernel.tensor_cores for kernel in kernels}
+        words = "; ".join(dict.fromkeys(map(describe, kernels)))
+        return not_visible(words) if None in told else yes_if(told == {expected}, words)
+
+    return check
+
+
+def computed_in(kind: str, dtype: str) -> Question:
+    """Do the kernels of this kind read elements of this type?"""
+
+    def check(evidence: Evidence) -> Answer:
+        kernels = [step.kernel for step in evidence.steps(kind) if step.kernel]
+        types = [kernel.dtype_in for kernel in kernels]
+        if not kernels or None in types:
+            return not_visible(NO_GPU if not kernels else "the kernel's name does not tell")
+        return yes_if(set(types) == {dtype}, f"{kind} reads {', '.join(dict.fromkeys(types))}")
+
+    return check
+
+
+def runs_ops(*names: str) -> Question:
+    """Does every forward run all of these CPU ops?"""
+
+    def check(evidence: Evidence) -> Answer:
+        counts = [Counter(op.name for op in forward.ops) for forward in evidence.seen.forwards]
+        missing = [name for name in names if not all(count[name] for count in counts)]
+        if missing:
+            return yes_if(False, f"no {', '.join(missing)}")
+        seen = counts[0] if counts else Counter()
+        return yes_if(counts, ", ".join(f"{name} ×{seen[name]}" for name in names) + " a forward")
+
+    return check
+
+
+def op_count(name: str, expected: int) -> Question:
+    """Does every forward run this CPU op exactly so often?"""
+
+    def check(evidence: Evidence) -> Answer:
+        counts = {sum(op.name == name for op in f.ops) for f in evidence.seen.forwards}
+        return yes_if(counts == {expected},
+                      f"{' or '.join(map(str, sorted(counts)))} {name} a forward")
+
+    return check
+
+
+def one_kernel(kind: str) -> Question:
+    """Is a forward's only kernel one of this kind? A memset beside it is no kernel."""
+
+    def check(evidence: Evidence) -> Answer:
+        if not evidence.seen.on_gpu:
+            return not_visible(NO_GPU)
+        kernels = [step for step in evidence.seen.steps if step.sort == "kernel"]
+        one = len(kernels) == 1 and kernels[0].kind == kind
+        return yes_if(one, describe(kernels[0].kernel) if one else
+                      f"{len(kernels)} kernels: {' '.join(step.kind for step in kernels)}")
+
+    return check
+
+
+def launched_by(kind: str, call: str) -> Question:
+    def check(evidence: Evidence) -> Answer:
+        calls = {step.call for step in evidence.steps(kind) if step.call}
+        return yes_if(calls == {call}, ", ".join(sorted(calls))) if calls else not_visible(NO_GPU)
+
+    return check
+
+
+def residency_below(kind: str, percent: float) -> Question:
+    """Do the kernels of this kind keep fewer warps on an SM than this share of what it can hold?"""
+
+    def check(evidence: Evidence) -> Answer:
+        steps = [step for step in evidence.steps(kind) if step.gpu]
+        known = [step for step in steps if step.residency]
+        if not known:
+            return not_visible("the trace does not tell the launch's footprint")
+        return yes_if(all(s.residency.percent < percent for s in known),
+                      "; ".join(dict.fromkeys(map(footprint, known))))
+
+    return check
+
+
+def reported_zero(kind: str) -> Question:
+    """Does the profiler report 0 % for kernels that do run with warps resident?"""
+
+    def check(evidence: Evidence) -> Answer:
+        steps = [step for step in evidence.steps(kind) if step.gpu]
+        told = [step for step in steps if step.gpu.reported_occupancy is not None]
+        if not told:
+            return not_visible("no occupancy in this trace")
+        zero = [step for step in told if step.gpu.reported_occupancy == 0]
+        return yes_if(len(zero) == len(told), "; ".join(dict.fromkeys(map(footprint, told))))
+
+    return check
+
+
+def zero_explained_by_shared_memory(kind: str) -> Question:
+    """Where the profiler reads 0 %: does the block need more shared memory than the default?"""
+
+    def check(evidence: Evidence) -> Answer:
+        zero = [step for step in evidence.steps(kind)
+                if step.gpu and step.gpu.reported_occupancy == 0]
+        if not zero:
+            return not_visible("no 0 % here")
+        why = {step.zero_reason for step in zero}
+        needs = ", ".join(sorted({f"{step.gpu.shared_memory:,} B" for step in zero
+                                  if step.gpu.shared_memory is not None}))
+        return yes_if(why == {"shared memory over default limit"},
+                      f"{needs} of shared memory a block; the estimate allows 49,152 B")
+
+    return check
+
+
+def footprint(step: Step) -> str:
+    """255 registers × 128 threads, 49,152 B shared: 2 blocks, 8 of 64 warps (12.5 %) by registers.
+    """
+    gpu, fits = step.gpu, step.residency
+    threads = 1
+    for size in gpu.block or ():
+        threads *= size
+    shared = "unknown" if gpu.shared_memory is None else f"{gpu.shared_memory:,} B"
+    words = f"{gpu.registers} registers × {threads} threads, {shared} shared"
+    if fits:
+        words += (f": {fits.blocks} block{'s' * (fits.blocks != 1)}, {fits.warps} of "
+                  f"{fits.max_warps} warps an SM ({fits.percent:.3g} %), "
+                  f"limited by {' and '.join(fits.limits)}")
+    if gpu.reported_occupancy is not None:
+        words += f"; the profiler says {gpu.reported_occupancy:.0f} %"
+    return words
+
+
+def fewer_ops_than(script: str, here: str, there: str) -> Question:
+    """Does op `here` take fewer CPU ops than op `there` takes in the other script's recording?"""
+
+    def check(evidence: Evidence) -> Answer:
+        other = evidence.others.get((script, ""))
+        if other is None:
+            return not_visible(f"run {script} with the same options first")
+        ours, theirs = ops_inside(evidence.seen, here), ops_inside(other, there)
+        if not ours or not theirs:
+            return not_visible(f"no {here if not ours else there} in the recording")
+        return yes_if(len(ours) < len(theirs),
+                      f"{len(ours)} ({_short(ours)}) against {len(theirs)} ({_short(theirs)})")
+
+    return check
+
+
+def ops_inside(seen: Observation, name: str) -> list[str]:
+    """The op and all that it calls, in the first forward."""
+    for index, op in enumerate(seen.ops):
+        if op.name == name:
+            inside = [op.name]
+            for below in seen.ops[index + 1 :]:
+                if below.depth <= op.depth:
+                    break
+                inside.append(below.name)
+            return inside
+    return []
+
+
+def _short(names: list[str]) -> str:
+    return " ".join(name.removeprefix("aten::") for name in names)
+
+
+def fused_together(*words: str) -> Question:
+    """Is there one compiled kernel whose name holds all of these ops?"""
+
+    def check(evidence: Evidence) -> Answer:
+        compiled = [s.name for s in evidence.seen.steps if s.kernel and "Triton" in s.kernel.family]
+        whole = [name for name in compiled if all(word in name for word in words)]
+        return yes_if(whole, ", ".join(whole or compiled) or "no compiled kernel")
+
+    return check
+
+
+def peak_below(script: str) -> Question:
+    """Is a forward's peak memory below that of the other script?"""
+
+    def check(evidence: Evidence) -> Answer:
+        other = evidence.others.get((script, ""))
+        if other is None:
+            return not_visible(f"run {script} with the same options first")
+        peaks = [seen.about.get("peak_bytes") for seen in (evidence.seen, other)]
+        if None in peaks:
+            return not_visible("this device keeps no count of its memory")
+        mine, theirs = peaks
+        return yes_if(mine < theirs, f"+{mine / 2**20:,.0f} MiB against +{theirs / 2**20:,.0f} MiB")
+
+    return check
+
+
+def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Question:
+    """Is this variant the most expensive on the CPU, by more than the spread of the forwards?"""
+
+    def check(evidence: Evidence) -> Answer:
+        times = {}
+        for name in (variant, *rivals):
+            seen = evidence.others.get((script, name))
+            if name == evidence.seen.about.get("variant"):
+                seen = evidence.seen
+            if seen and len(seen.forwards) > 1:
+                times[name] = [forward.cpu_ns / 1e3 for forward in seen.forwards]
+        if len(times) < 1 + len(rivals):
+            missing = " ".join(sorted({variant, *rivals} - set(times)))
+            return not_visible(f"record {missing} with the same options first")
+        words = ", ".join(f"{name} {mean(t):.0f} ± {stdev(t):.0f} µs" for name, t in times.items())
+        ranked = sorted(times, key=lambda name: mean(times[name]), reverse=True)
+        first, second = times[ranked[0]], times[ranked[1]]
+        # Standard error of the difference of two means; within two of them it is noise.
+        noise = 2 * (stdev(first) ** 2 / len(first) + stdev(second) ** 2 / len(second)) ** 0.5
+        if mean(first) - mean(second) <= noise:
+            return not_visible(f"{words}: closer than their spread; try --active 30")
+        return yes_if(ranked[0] == variant, words)
+
+    return check
+
+
+def score_matrix_in_memory(evidence: Evidence) -> Answer:
+    """Does a forward's peak memory reach the size of the score matrix?"""
+    return _scores(evidence, stored=True)
+
+
+def no_score_matrix(evidence: Evidence) -> Answer:
+    """Does a forward's peak memory stay below the size of the score matrix?"""
+    return _scores(evidence, stored=False)
+
+
+def _scores(evidence: Evidence, stored: bool) -> Answer:
+    about = evidence.seen.about
+    peak, shape = about.get("peak_bytes"), about.get("shape")
+    if peak is None or not shape:
+        return not_visible("this device keeps no count of its memory")
+    batch, heads, seq, _ = shape
+    scores = batch * heads * seq**2 * {"fp32": 4}.get(about.get("dtype"), 2)
+    return yes_if((peak >= scores) == stored, f"peak +{peak / 2**20:,.0f} MiB over the inputs; the scores alone "
+                                 f"would be {scores / 2**20:,.0f} MiB")
+
+
+def backend_ran(*expected: str) -> Question:
+    """Did this backend run, or one of these? Read from the ops, not from the flags."""
+
+    def check(evidence: Evidence) -> Answer:
+        ran = evidence.seen.backend
+        if ran is None:
+            return not_visible("no SDPA op of a backend in this trace")
+        return yes_if(ran in expected, f"{ran} ran")
+
+    return check

@@ -1,0 +1,185 @@
+"""Guess against observation, claims against observation, one observation against another.
+
+Verdicts and their evidence; layout is `report`'s.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal, TypeVar
+
+from common.cli import UserError
+from common.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
+
+LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
+
+A, B = TypeVar("A"), TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the picture: one step, or several that belong together."""
+
+    kind: str
+    steps: tuple[Step, ...]
+    op: str | None = None  # the op that a long run was grouped by
+
+    @property
+    def main(self) -> Step:
+        """The step that takes longest stands for the row."""
+        return max(self.steps, key=lambda step: step.ns or 0)
+
+    @property
+    def ns(self) -> float | None:
+        times = [step.ns for step in self.steps]
+        return None if None in times else sum(times)
+
+
+def rows(steps: Sequence[Step]) -> list[Row]:
+    """The steps as a reader sees them: a memset joins the kernel it prepares, a long run of one
+    op's kernels becomes that op, neighbours of one kind and path are counted together."""
+    level = len(wrappers(steps))
+    found: list[Row] = []
+    for op, run in groupby(steps, key=lambda step: step.ops[level] if step.ops[level:] else None):
+        run = tuple(run)
+        work = [step for step in run if step.kind != "memset"]
+        kinds = {step.kind for step in work}
+        if op and len(work) >= LONG_RUN and len(kinds) > 1:
+            found.append(Row(_kind_of_group(op, work), run, op.name))
+            continue
+        waiting: list[Step] = []
+        for step in run:
+            waiting.append(step)
+            if step.kind != "memset" or step is run[-1]:
+                found.append(Row(step.kind, tuple(waiting)))
+                waiting = []
+    merged = []
+    for _, same in groupby(found, key=lambda row: (row.kind, row.main.path, row.op)):
+        same = list(same)
+        together = tuple(step for row in same for step in row.steps)
+        merged.append(Row(same[0].kind, together, same[0].op) if len(same) > 1 else same[0])
+    return merged
+
+
+def wrappers(steps: Sequence[Step]) -> tuple[Op, ...]:
+    """The outermost ops that all steps share: they say nothing about a single step."""
+    chains = [step.ops for step in steps]
+    level = 0
+    while chains and all(len(chain) > level + 1 for chain in chains) and (
+        len({chain[level] for chain in chains}) == 1
+    ):
+        level += 1
+    return chains[0][:level] if chains else ()
+
+
+def _kind_of_group(op: Op, steps: Sequence[Step]) -> str:
+    longest = max(steps, key=lambda step: step.ns or 0)
+    return KIND_OF_OP.get(op.name.removeprefix("aten::"), longest.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One line of an alignment: what was guessed, what was seen, or both where they agree."""
+
+    guess: str | None
+    row: Row | None
+
+
+def parse_guess(text: str) -> tuple[str, ...]:
+    """Words such as "matmul mul mask softmax matmul". Raises UserError for a word we do not know.
+    """
+    words = tuple(text.replace(",", " ").lower().split())
+    for word in words:
+        if word not in VOCABULARY:
+            raise UserError(f"--guess: {word!r} is no kind of step; choose from "
+                            f"{' '.join(VOCABULARY)}")
+    if not words:
+        raise UserError('--guess: no step given; for example --guess "matmul softmax matmul"')
+    return words
+
+
+def align(guess: Sequence[str], seen: Sequence[Row]) -> list[Pair]:
+    """Lay the guess beside the rows, in order, so that as many as possible agree."""
+    pairs = _align(guess, seen, lambda word, row: word == row.kind)
+    return [Pair(word, row) for word, row in pairs]
+
+
+def _align(
+    left: Sequence[A], right: Sequence[B], agree: Callable[[A, B], bool]
+) -> list[tuple[A | None, B | None]]:
+    """The longest common subsequence of two sequences, with what each has alone in between."""
+    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i in reversed(range(len(left))):
+        for j in reversed(range(len(right))):
+            best[i][j] = (
+                best[i + 1][j + 1] + 1
+                if agree(left[i], right[j])
+                else max(best[i + 1][j], best[i][j + 1])
+            )
+    pairs, i, j = [], 0, 0
+    while i < len(left) and j < len(right):
+        if agree(left[i], right[j]):
+            pairs.append((left[i], right[j]))
+            i, j = i + 1, j + 1
+        elif best[i][j + 1] >= best[i + 1][j]:
+            pairs.append((None, right[j]))
+            j += 1
+        else:
+            pairs.append((left[i], None))
+            i += 1
+    pairs += [(word, None) for word in left[i:]] + [(None, row) for row in right[j:]]
+    return pairs
+
+
+def differences(a: Observation, b: Observation) -> list[tuple[Row | None, Row | None]]:
+    """Two recordings step by step."""
+    return _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+
+
+# ── Claims ────────────────────────────────────────────────────────────────────────────────────────
+
+Verdict = Literal["yes", "no", "not visible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    verdict: Verdict
+    evidence: str  # what the trace shows
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence about a trace and the question that decides it."""
+
+    sentence: str
+    check: Callable[["Evidence"], Answer]
+    of_gpu: bool = True  # a recording of the CPU alone cannot answer it
+    otherwise: str = ""  # what a "no" teaches
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The observation in question, and others of the same workload made on the same device:
+    {(script, variant): observation}."""
+
+    seen: Observation
+    others: dict[tuple[str, str], Observation]
+
+    def steps(self, kind: str) -> tuple[Step, ...]:
+        return self.seen.of(kind)
+
+
+def answer(claims: Iterable[Claim], evidence: Evidence) -> list[tuple[Claim, Answer]]:
+    elsewhere = not_visible("recorded without a GPU; --replay reads a recording of one")
+    return [
+        (claim, elsewhere if claim.of_gpu and not evidence.seen.on_gpu else claim.check(evidence))
+        for claim in claims
+    ]
+
+
+def yes_if(condition: Any, evidence: str) -> Answer:
+    return Answer("yes" if condition else "no", evidence)
+
+
+def not_visible(why: str) -> Answer:
+    return Answer("not visible", why)

