@@ -15,8 +15,6 @@ Three lines move 512 MiB each and compute next to nothing: they will cost about 
 one of them does more than it says.
 """
 
-from pathlib import Path
-
 import torch
 
 from common import claims
@@ -34,7 +32,9 @@ GUESS = Lesson(
         "04_b changes that one line.",
     },
     claims=(
-        Claim("the copy comes from masked_fill", claims.comes_from("copy", "aten::masked_fill"), False),
+        Claim(
+            "the copy comes from masked_fill", claims.comes_from("copy", "aten::masked_fill"), False
+        ),
         Claim("a forward is five kernels", claims.count_of("kernel", 5)),
         Claim("both matmuls use the Tensor Cores", claims.on_tensor_cores("matmul")),
         Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
@@ -47,7 +47,10 @@ COMPILED_GUESS = Lesson(
     guess="matmul fused matmul",
     claims=(
         Claim("the copy is gone, though the code still asks for it", claims.has_no("copy")),
-        Claim("scale, mask and softmax are one kernel", claims.fused_together("mul", "mask", "softmax")),
+        Claim(
+            "scale, mask and softmax are one kernel",
+            claims.fused_together("mul", "mask", "softmax"),
+        ),
         Claim("the score matrix still stands in memory", claims.score_matrix_in_memory),
     ),
     stores_scores=True,

@@ -11,8 +11,6 @@ Guess again before you look: which step goes, how much time goes with it, and do
 memory fall as well? Count which score-sized tensors are alive at once, line by line.
 """
 
-from pathlib import Path
-
 import torch
 
 from common import claims
@@ -29,7 +27,9 @@ GUESS = Lesson(
         Claim("no copy is left", claims.has_no("copy"), False),
         Claim(
             "the masking step takes fewer CPU ops than in 04_a",
-            claims.fewer_ops_than("04_a_naive_attention", "aten::masked_fill_", "aten::masked_fill"),
+            claims.fewer_ops_than(
+                "04_a_naive_attention", "aten::masked_fill_", "aten::masked_fill"
+            ),
             False,
         ),
         Claim("a forward is five kernels", claims.count_of("kernel", 5)),
@@ -48,7 +48,10 @@ COMPILED_GUESS = Lesson(
     guess="matmul fused matmul",
     claims=(
         Claim("no copy is left, as in the compiled 04_a", claims.has_no("copy")),
-        Claim("scale, mask and softmax are one kernel", claims.fused_together("mul", "mask", "softmax")),
+        Claim(
+            "scale, mask and softmax are one kernel",
+            claims.fused_together("mul", "mask", "softmax"),
+        ),
     ),
     stores_scores=True,
 )

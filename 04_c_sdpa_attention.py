@@ -47,12 +47,20 @@ class SdpaOptions(Options):
 MATH = (
     Claim("math ran", claims.backend_ran("math"), False),
     Claim("the matmuls read FP32", claims.computed_in("matmul", "fp32")),
-    Claim("they run on CUDA cores: the Tensor Cores stay unused",
-          claims.on_tensor_cores("matmul", False)),
-    Claim("the causal mask is built again in every call",
-          claims.runs_ops("aten::ones", "aten::tril", "aten::scalar_tensor", "aten::where"), False),
-    Claim("softmax is the safe one: a row with nothing to look at gives 0, not NaN",
-          claims.runs_ops("aten::_safe_softmax"), False),
+    Claim(
+        "they run on CUDA cores: the Tensor Cores stay unused",
+        claims.on_tensor_cores("matmul", False),
+    ),
+    Claim(
+        "the causal mask is built again in every call",
+        claims.runs_ops("aten::ones", "aten::tril", "aten::scalar_tensor", "aten::where"),
+        False,
+    ),
+    Claim(
+        "softmax is the safe one: a row with nothing to look at gives 0, not NaN",
+        claims.runs_ops("aten::_safe_softmax"),
+        False,
+    ),
     Claim("a forward is 20 kernels", claims.count_of("kernel", 20)),
 )
 # What efficient, flash and cudnn have in common.
@@ -64,27 +72,39 @@ CLAIMS = {
     "math": MATH,
     "efficient": (
         *ONE_KERNEL,
-        Claim("four transposes on the CPU, which move nothing",
-              claims.op_count("aten::transpose", 4)),
+        Claim(
+            "four transposes on the CPU, which move nothing", claims.op_count("aten::transpose", 4)
+        ),
     ),
     "flash": (
         *ONE_KERNEL,
-        Claim("four transposes on the CPU, which move nothing",
-              claims.op_count("aten::transpose", 4)),
-        Claim("few warps are resident, on purpose: registers hold the tiles",
-              claims.residency_below("attention", 25)),
+        Claim(
+            "four transposes on the CPU, which move nothing", claims.op_count("aten::transpose", 4)
+        ),
+        Claim(
+            "few warps are resident, on purpose: registers hold the tiles",
+            claims.residency_below("attention", 25),
+        ),
     ),
     "cudnn": (
         *ONE_KERNEL,
         Claim("no transpose at all", claims.op_count("aten::transpose", 0)),
-        Claim("it is launched through cuLaunchKernelEx",
-              claims.launched_by("attention", "cuLaunchKernelEx")),
-        Claim("the profiler reads 0 % occupancy, and warps are resident all the same",
-              claims.reported_zero("attention")),
-        Claim("that 0 % comes from its shared memory, not from its launch call",
-              claims.zero_explained_by_shared_memory("attention")),
-        Claim("of the fused backends it takes the most CPU time",
-              claims.most_cpu_time("cudnn", ("efficient", "flash"), "04_c_sdpa_attention")),
+        Claim(
+            "it is launched through cuLaunchKernelEx",
+            claims.launched_by("attention", "cuLaunchKernelEx"),
+        ),
+        Claim(
+            "the profiler reads 0 % occupancy, and warps are resident all the same",
+            claims.reported_zero("attention"),
+        ),
+        Claim(
+            "that 0 % comes from its shared memory, not from its launch call",
+            claims.zero_explained_by_shared_memory("attention"),
+        ),
+        Claim(
+            "of the fused backends it takes the most CPU time",
+            claims.most_cpu_time("cudnn", ("efficient", "flash"), "04_c_sdpa_attention"),
+        ),
     ),
     "auto": (*ONE_KERNEL, Claim("PyTorch chose a fused backend", claims.backend_ran(*FUSED))),
 }
@@ -110,24 +130,30 @@ COMPILED = {
 def lesson(options: SdpaOptions) -> tuple[Lesson, Lesson]:
     """What to guess and to look for, eager and compiled."""
     backend, is_math = options.backend, options.backend == "math"
+    common = {
+        "title": "SDPA",
+        "label": "sdpa_fwd",
+        "stores_scores": is_math,
+        "cuda_only": backend in ("efficient", "cudnn"),
+    }
     survives = Claim("compiling kept the pinned backend", claims.backend_ran(backend), False)
     same = ONE_KERNEL if backend == "auto" else (*ONE_KERNEL, survives)
     eager = Lesson(
-        title="SDPA",
-        label="sdpa_fwd",
         guess="matmul mul mask softmax matmul" if is_math else "attention",
         lessons=MATH_LESSONS if is_math else {},
         claims=CLAIMS[backend],
-        stores_scores=is_math,
+        **common,
     )
     compiled = Lesson(
-        title="SDPA",
-        label="sdpa_fwd",
         guess="matmul fused matmul" if is_math else "attention",
-        lessons={"+fused": "to FP32 and scaled, in one kernel each for q and k.",
-                 "+cast": MATH_LESSONS["+cast"]} if is_math else {},
+        lessons={
+            "+fused": "to FP32 and scaled, in one kernel each for q and k.",
+            "+cast": MATH_LESSONS["+cast"],
+        }
+        if is_math
+        else {},
         claims=COMPILED.get(backend, same),
-        stores_scores=is_math,
+        **common,
     )
     return eager, compiled
 

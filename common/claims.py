@@ -37,8 +37,11 @@ def comes_from(kind: str, op: str) -> Question:
 def has_no(kind: str) -> Question:
     def check(evidence: Evidence) -> Answer:
         steps = evidence.steps(kind)
-        return yes_if(not steps, "; ".join(map(chain, steps)) or f"no {kind} among "
-                      + " ".join(step.kind for step in evidence.seen.steps))
+        return yes_if(
+            not steps,
+            "; ".join(map(chain, steps))
+            or f"no {kind} among " + " ".join(step.kind for step in evidence.seen.steps),
+        )
 
     return check
 
@@ -101,8 +104,9 @@ def op_count(name: str, expected: int) -> Question:
 
     def check(evidence: Evidence) -> Answer:
         counts = {sum(op.name == name for op in f.ops) for f in evidence.seen.forwards}
-        return yes_if(counts == {expected},
-                      f"{' or '.join(map(str, sorted(counts)))} {name} a forward")
+        return yes_if(
+            counts == {expected}, f"{' or '.join(map(str, sorted(counts)))} {name} a forward"
+        )
 
     return check
 
@@ -115,8 +119,12 @@ def one_kernel(kind: str) -> Question:
             return not_visible(NO_GPU)
         kernels = [step for step in evidence.seen.steps if step.sort == "kernel"]
         one = len(kernels) == 1 and kernels[0].kind == kind
-        return yes_if(one, describe(kernels[0].kernel) if one else
-                      f"{len(kernels)} kernels: {' '.join(step.kind for step in kernels)}")
+        return yes_if(
+            one,
+            describe(kernels[0].kernel)
+            if one
+            else f"{len(kernels)} kernels: {' '.join(step.kind for step in kernels)}",
+        )
 
     return check
 
@@ -137,8 +145,10 @@ def residency_below(kind: str, percent: float) -> Question:
         known = [step for step in steps if step.residency]
         if not known:
             return not_visible("the trace does not tell the launch's footprint")
-        return yes_if(all(s.residency.percent < percent for s in known),
-                      "; ".join(dict.fromkeys(map(footprint, known))))
+        return yes_if(
+            all(s.residency.percent < percent for s in known),
+            "; ".join(dict.fromkeys(map(footprint, known))),
+        )
 
     return check
 
@@ -161,22 +171,31 @@ def zero_explained_by_shared_memory(kind: str) -> Question:
     """Where the profiler reads 0 %: does the block need more shared memory than the default?"""
 
     def check(evidence: Evidence) -> Answer:
-        zero = [step for step in evidence.steps(kind)
-                if step.gpu and step.gpu.reported_occupancy == 0]
+        zero = [
+            step for step in evidence.steps(kind) if step.gpu and step.gpu.reported_occupancy == 0
+        ]
         if not zero:
             return not_visible("no 0 % here")
         why = {step.zero_reason for step in zero}
-        needs = ", ".join(sorted({f"{step.gpu.shared_memory:,} B" for step in zero
-                                  if step.gpu.shared_memory is not None}))
-        return yes_if(why == {"shared memory over default limit"},
-                      f"{needs} of shared memory a block; the estimate allows 49,152 B")
+        needs = ", ".join(
+            sorted(
+                {
+                    f"{step.gpu.shared_memory:,} B"
+                    for step in zero
+                    if step.gpu.shared_memory is not None
+                }
+            )
+        )
+        return yes_if(
+            why == {"shared memory over default limit"},
+            f"{needs} of shared memory a block; the estimate allows 49,152 B",
+        )
 
     return check
 
 
 def footprint(step: Step) -> str:
-    """255 registers × 128 threads, 49,152 B shared: 2 blocks, 8 of 64 warps (12.5 %) by registers.
-    """
+    """Such as: 255 registers × 128 threads, 49,152 B shared: 2 blocks, 8 of 64 warps an SM …"""
     gpu, fits = step.gpu, step.residency
     threads = 1
     for size in gpu.block or ():
@@ -184,9 +203,11 @@ def footprint(step: Step) -> str:
     shared = "unknown" if gpu.shared_memory is None else f"{gpu.shared_memory:,} B"
     words = f"{gpu.registers} registers × {threads} threads, {shared} shared"
     if fits:
-        words += (f": {fits.blocks} block{'s' * (fits.blocks != 1)}, {fits.warps} of "
-                  f"{fits.max_warps} warps an SM ({fits.percent:.3g} %), "
-                  f"limited by {' and '.join(fits.limits)}")
+        words += (
+            f": {fits.blocks} block{'s' * (fits.blocks != 1)}, {fits.warps} of "
+            f"{fits.max_warps} warps an SM ({fits.percent:.3g} %), "
+            f"limited by {' and '.join(fits.limits)}"
+        )
     if gpu.reported_occupancy is not None:
         words += f"; the profiler says {gpu.reported_occupancy:.0f} %"
     return words
@@ -202,8 +223,10 @@ def fewer_ops_than(script: str, here: str, there: str) -> Question:
         ours, theirs = ops_inside(evidence.seen, here), ops_inside(other, there)
         if not ours or not theirs:
             return not_visible(f"no {here if not ours else there} in the recording")
-        return yes_if(len(ours) < len(theirs),
-                      f"{len(ours)} ({_short(ours)}) against {len(theirs)} ({_short(theirs)})")
+        return yes_if(
+            len(ours) < len(theirs),
+            f"{len(ours)} ({_short(ours)}) against {len(theirs)} ({_short(theirs)})",
+        )
 
     return check
 
@@ -295,8 +318,11 @@ def _scores(evidence: Evidence, stored: bool) -> Answer:
         return not_visible("this device keeps no count of its memory")
     batch, heads, seq, _ = shape
     scores = batch * heads * seq**2 * {"fp32": 4}.get(about.get("dtype"), 2)
-    return yes_if((peak >= scores) == stored, f"peak +{peak / 2**20:,.0f} MiB over the inputs; the scores alone "
-                                 f"would be {scores / 2**20:,.0f} MiB")
+    return yes_if(
+        (peak >= scores) == stored,
+        f"peak +{peak / 2**20:,.0f} MiB over the inputs; the scores alone "
+        f"would be {scores / 2**20:,.0f} MiB",
+    )
 
 
 def backend_ran(*expected: str) -> Question:

@@ -47,7 +47,7 @@ def parse(
     command = f"uv run -m {module}" if module else f"uv run {Path(sys.argv[0]).name}"
     # A fixed width: help is the same text everywhere and can stand in the README.
     parser = _Parser(
-        prog=command.removeprefix("uv run "),
+        prog=command,
         description=description,
         epilog=f"example:\n  {command} {example}",
         allow_abbrev=False,
@@ -99,7 +99,7 @@ def one_line_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
-        _stop("interrupted; nothing was written", 130)
+        _stop("interrupted; no half-written file is left", 130)
 
 
 def _stop(message: str, code: int) -> NoReturn:

@@ -65,8 +65,10 @@ def wrappers(steps: Sequence[Step]) -> tuple[Op, ...]:
     """The outermost ops that all steps share: they say nothing about a single step."""
     chains = [step.ops for step in steps]
     level = 0
-    while chains and all(len(chain) > level + 1 for chain in chains) and (
-        len({chain[level] for chain in chains}) == 1
+    while (
+        chains
+        and all(len(chain) > level + 1 for chain in chains)
+        and (len({chain[level] for chain in chains}) == 1)
     ):
         level += 1
     return chains[0][:level] if chains else ()
@@ -86,13 +88,13 @@ class Pair:
 
 
 def parse_guess(text: str) -> tuple[str, ...]:
-    """Words such as "matmul mul mask softmax matmul". Raises UserError for a word we do not know.
-    """
+    """Words such as "matmul softmax matmul". Raises UserError for a word we do not know."""
     words = tuple(text.replace(",", " ").lower().split())
     for word in words:
         if word not in VOCABULARY:
-            raise UserError(f"--guess: {word!r} is no kind of step; choose from "
-                            f"{' '.join(VOCABULARY)}")
+            raise UserError(
+                f"--guess: {word!r} is no kind of step; choose from {' '.join(VOCABULARY)}"
+            )
     if not words:
         raise UserError('--guess: no step given; for example --guess "matmul softmax matmul"')
     return words

@@ -14,7 +14,6 @@ import logging
 import os
 import platform
 import re
-import socket
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -33,7 +32,6 @@ from common.workload import (
     Attention,
     Options,
     Workload,
-    free_bytes,
     relative_error,
     scores_too_large,
 )
@@ -116,10 +114,13 @@ def record(
     on_gpu = workload.device == "cuda"
     averages = profiler.key_averages()
     by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    with tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch:
+    with (
+        _disk_errors(folder),
+        tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch,
+    ):
         raw = Path(scratch) / "raw.json"
         profiler.export_chrome_trace(str(raw))
-        trace = with_story(raw.read_bytes(), about)
+        trace = with_story(raw.read_bytes() if raw.exists() else b"", about)
         table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
         _publish(Path(scratch), folder, {f"{name}.json": trace, f"{name}.txt": table.encode()})
     return Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
@@ -145,19 +146,16 @@ def with_story(trace: bytes, about: dict) -> bytes:
     Raises UserError when the file is not whole: the profiler does not say when the disk is full.
     """
     trace = re.sub(rb'\n\s*"host_name":\s*"[^"\n]*",?', b"", trace)
-    # The last entry of the file; the path in it is that of the scratch folder.
-    whole = re.subn(rb',?\s*"traceName":\s*"[^"\n]*"\s*}\s*$', b"\n}\n", trace)
+    # The last entry of a whole file; the path in it is that of the scratch folder.
+    body, whole = re.subn(rb',?\s*"traceName":\s*"[^"\n]*"\s*}\s*$', b"\n}\n", trace)
     story = json.dumps({METADATA_KEY: about}, indent=2)[1:-1].strip().encode()
-    body, found = whole
     body = re.sub(rb"\A\s*{", lambda _: b"{\n  " + story + b",", body, count=1)
     try:
         json.loads(body)
     except ValueError:
-        found = 0
-    if not found:
-        raise UserError("the profiler wrote an incomplete trace: is the disk full? Nothing was kept")
-    if (host := socket.gethostname()) and len(host) > 3 and host.encode() in body:
-        note(f"the trace names this machine ({host}): look before you share it")
+        whole = 0
+    if not whole:
+        raise UserError("the profiler wrote no whole trace: is the disk full? Nothing was kept")
     return body
 
 
@@ -172,14 +170,16 @@ def _profile(forward: Attention, inputs, label: str, options: Options) -> profil
             activities=activities,
             schedule=schedule(wait=WAIT, warmup=options.warmup, active=options.active, repeat=1),
         )
-        with profiler:
-            before = WAIT + options.warmup
-            for step in range(before + options.active):
-                with record_function(label):
-                    forward(*inputs)
-                if on_gpu and step in (before - 1, before + options.active - 1):
-                    torch.cuda.synchronize()
-                profiler.step()
+        # Not `with`: interrupted, its exit would raise over the interrupt.
+        profiler.start()
+        before = WAIT + options.warmup
+        for step in range(before + options.active):
+            with record_function(label):
+                forward(*inputs)
+            if on_gpu and step in (before - 1, before + options.active - 1):
+                torch.cuda.synchronize()
+            profiler.step()
+        profiler.stop()
     return profiler
 
 
@@ -210,8 +210,10 @@ def _explained(variant: str, workload: Workload, stores_scores: bool) -> Iterato
                 raise UserError(_out_of_memory(variant, workload, stores_scores)) from error
             reasons = "; ".join(dict.fromkeys(_refusals(str(w.message) for w in caught)))
             said = str(error).strip().split("\n")[0]
-            raise UserError(f"{variant} cannot run {workload} on {workload.device}: "
-                            f"{reasons or said}; change that, or try another backend") from error
+            raise UserError(
+                f"{variant} cannot run {workload} on {workload.device}: "
+                f"{reasons or said}; change that, or try another backend"
+            ) from error
 
 
 def _refusals(messages: Iterator[str]) -> Iterator[str]:
@@ -224,43 +226,55 @@ def _refusals(messages: Iterator[str]) -> Iterator[str]:
 
 def _out_of_memory(variant: str, workload: Workload, stores_scores: bool) -> str:
     if stores_scores:
-        return f"{scores_too_large(workload, variant)}, {free_bytes(workload.device)[1]}; {WAY_OUT}"
-    return f"out of memory: {variant} on {workload}, {free_bytes(workload.device)[1]}; choose less"
+        return f"{scores_too_large(workload, variant)} and more beside them; {WAY_OUT}"
+    return (
+        f"out of memory: {variant} on {workload}; "
+        "choose a smaller --batch, --heads, --seq or --head-dim"
+    )
 
 
 def _writable(folder: Path) -> Path:
     """The folder, made if need be; proven writable before anything is run."""
-    try:
+    with _disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise UserError(f"cannot write to {shown(folder)}: {error.strerror}; "
-                        "choose another folder with --traces") from error
+        raise UserError(
+            f"cannot write to {shown(folder)}: {error.strerror}; nothing was kept; "
+            "choose another folder with --traces"
+        ) from error
 
 
 def _publish(scratch: Path, folder: Path, files: dict[str, bytes]) -> None:
     """Write all files beside their places, then move them there."""
-    try:
-        for name, content in files.items():
-            with open(scratch / name, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        for name in files:
-            if name.endswith(".json") and (old := folder / name).exists():
-                made = datetime.fromtimestamp(old.stat().st_mtime)
-                note(f"{shown(old)} of {made:%Y-%m-%d %H:%M} is replaced")
-            os.replace(scratch / name, folder / name)
-    except OSError as error:
-        raise UserError(f"cannot write to {shown(folder)}: {error.strerror}; nothing was kept; "
-                        "choose another folder with --traces") from error
+    for name, content in files.items():
+        with open(scratch / name, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    for name in files:
+        if name.endswith(".json") and (old := folder / name).exists():
+            made = datetime.fromtimestamp(old.stat().st_mtime)
+            note(f"{shown(old)} of {made:%Y-%m-%d %H:%M} is replaced")
+        os.replace(scratch / name, folder / name)
 
 
 def _top(averages, by: str, on_gpu: bool) -> list[tuple[str, float, float | None, int]]:
     rows = sorted(averages, key=lambda row: getattr(row, by), reverse=True)[:5]
     return [
-        (row.key, row.self_cpu_time_total, row.self_device_time_total if on_gpu else None, row.count)
+        (
+            row.key,
+            row.self_cpu_time_total,
+            row.self_device_time_total if on_gpu else None,
+            row.count,
+        )
         for row in rows
     ]
 

@@ -1,5 +1,4 @@
-"""A lesson: what a reader guesses, what to look for, and the run that lays both beside the trace.
-"""
+"""A lesson: what a reader guesses, what to look for, and the run that checks both."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from common import harness, recordings, report, workload
-from common.cli import note, option
+from common.cli import UserError, note, option, shown
 from common.compare import Claim, Evidence, align, answer, parse_guess, rows
 from common.observe import observe
-from common.trace import read
+from common.trace import Trace, read
 from common.workload import Attention, Workload
 
 
@@ -21,11 +20,17 @@ class Options(workload.Options):
     """What to run, how to record it, and how to look at it: the same in every script."""
 
     guess: str | None = option(
-        None, 'your guess instead of the script\'s, such as "matmul softmax matmul"',
-        metavar="STEPS")
+        None,
+        'your guess instead of the script\'s, such as "matmul softmax matmul"',
+        metavar="STEPS",
+    )
     replay: str | None = option(
-        None, "read a recording instead of making one: FILE, or the shipped one that fits",
-        nargs="?", const="", metavar="FILE")
+        None,
+        "read a recording instead of making one: FILE, or the shipped one that fits",
+        nargs="?",
+        const="",
+        metavar="FILE",
+    )
     json: bool = option(False, "print one JSON object", action="store_true")
 
 
@@ -40,6 +45,7 @@ class Lesson:
     claims: tuple[Claim, ...] = ()
     lessons: dict[str, str] = field(default_factory=dict)
     stores_scores: bool = False
+    cuda_only: bool = False
 
 
 def run(
@@ -54,15 +60,19 @@ def run(
     `file` is the script's `__file__`; its name without the ending is the folder of its recordings.
     """
     script = Path(file).stem
-    lesson = compiled if options.compile else eager
-    guess = parse_guess(options.guess or lesson.guess)
+    if options.guess is not None:
+        parse_guess(options.guess)  # a word we do not know: better said before recording
     made = None
     if options.replay is None:
-        made = _record(script, lesson, build, options)
+        made = _record(script, compiled if options.compile else eager, build, options)
         path = made.trace
     else:
         path = Path(options.replay) if options.replay else _shipped(script, options)
-    seen = observe(read(path))
+    trace = read(path)
+    lesson = compiled if trace.about.get("mode", _mode(options)) == "compile" else eager
+    _require_same(trace, script, options)
+    seen = observe(trace, None if trace.about else lesson.label)
+    guess = parse_guess(lesson.guess if options.guess is None else options.guess)
     pairs = align(guess, rows(seen.steps))
     claims = answer(lesson.claims, Evidence(seen, recordings.siblings(seen)))
     if options.json:
@@ -75,14 +85,42 @@ def run(
 
 def _record(script, lesson, build, options) -> harness.Recording:
     work, why = workload.choose(options)
+    if lesson.cuda_only and work.device == "cpu":
+        raise UserError(
+            f"{options.variant} runs on CUDA devices only{f' and {why}' if why else ''}; "
+            "choose another, or --replay the recording of a GPU"
+        )
     if why:
-        note(f"{why}; recording on the CPU at {list(work.shape)} "
-             "(--replay shows the recording of a GPU)")
+        note(
+            f"{why}; recording on the CPU at {list(work.shape)} "
+            "(--replay shows the recording of a GPU)"
+        )
     workload.require_memory(work, options.variant or lesson.title, lesson.stores_scores)
     with _progress() as progress:
         return harness.record(
-            build(work), work, options, script=script, title=lesson.title, label=lesson.label,
-            stores_scores=lesson.stores_scores, progress=progress,
+            build(work),
+            work,
+            options,
+            script=script,
+            title=lesson.title,
+            label=lesson.label,
+            stores_scores=lesson.stores_scores,
+            progress=progress,
+        )
+
+
+def _mode(options: Options) -> str:
+    return "compile" if options.compile else "eager"
+
+
+def _require_same(trace: Trace, script: str, options: Options) -> None:
+    """A guess about one thing says nothing about another."""
+    made = trace.about.get("script", script), trace.about.get("variant", options.variant)
+    if made != (script, options.variant):
+        raise UserError(
+            f"--replay {shown(trace.path)}: it records {' '.join(made).strip()}, not "
+            f"{' '.join((script, options.variant)).strip()}; use that script and variant, or "
+            "uv run -m common.look"
         )
 
 
@@ -90,8 +128,7 @@ def _shipped(script: str, options: Options) -> Path:
     given = (options.batch, options.heads, options.seq, options.head_dim)
     default = workload.DEFAULT_SHAPE["cuda"]
     shape = [size or usual for size, usual in zip(given, default, strict=True)]
-    mode = "compile" if options.compile else "eager"
-    return recordings.shipped(script, options.variant, shape, options.dtype, mode)
+    return recordings.shipped(script, options.variant, shape, options.dtype, _mode(options))
 
 
 @contextmanager

@@ -15,13 +15,23 @@ from common.trace import read
 
 @dataclass(frozen=True)
 class Options:
-    traces: list[Path] = option(None, "a trace (.json or .json.gz), or two to compare",
-                                positional=True, type=Path, nargs="+", metavar="TRACE")
+    traces: list[Path] = option(
+        None,
+        "a trace (.json or .json.gz), or two to compare",
+        positional=True,
+        type=Path,
+        nargs="+",
+        metavar="TRACE",
+    )
     region: str | None = option(
-        None, "the record_function label to look at (default: the one the trace was made for, "
-        "else its only one)", metavar="LABEL")
-    guess: str | None = option(None, 'what you expect, such as "matmul softmax matmul"',
-                               metavar="STEPS")
+        None,
+        "the record_function label to look at (default: the one the trace was made for, "
+        "else its only one)",
+        metavar="LABEL",
+    )
+    guess: str | None = option(
+        None, 'what you expect, such as "matmul softmax matmul"', metavar="STEPS"
+    )
     json: bool = option(False, "print one JSON object", action="store_true")
 
 
@@ -37,7 +47,7 @@ def look(options: Options) -> None:
         else:
             report.show_difference(report.console(), seen, other[0])
         return
-    guess = parse_guess(options.guess) if options.guess else ()
+    guess = () if options.guess is None else parse_guess(options.guess)
     pairs = align(guess, rows(seen.steps))
     if options.json:
         report.print_json(report.as_json(seen, pairs, bool(guess)))

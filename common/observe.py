@@ -5,7 +5,7 @@ calls made inside the range on the range's own thread: never by time, for the GP
 CPU and the work of one forward ends long after its range.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +41,15 @@ KINDS = {
     "cat": "cat",
 }
 KIND_OF_OP = {op: kind for kind, ops in KINDS.items() for op in ops.split()}
+
+# These do nothing themselves: matmul calls bmm, masked_fill clones and then fills.
+CALLS_OTHERS = frozenset(
+    f"aten::{op}"
+    for op in (
+        "matmul linear masked_fill softmax _safe_softmax log_softmax contiguous clone to _to_copy "
+        "ones zeros full scalar_tensor"
+    ).split()
+)
 
 # Every word that a guess may use.
 VOCABULARY = (*KINDS, "memset", "fused", "other")
@@ -98,8 +107,8 @@ class Forward:
 
     @property
     def gpu_ns(self) -> int | None:
-        """Sum of its GPU events. None when one is unknown."""
-        times = [step.gpu.duration for step in self.steps if step.gpu]
+        """Sum of its GPU events. None when the time of one is unknown or not credible."""
+        times = [step.ns for step in self.steps if step.gpu]
         return None if not times or None in times else sum(times)
 
 
@@ -169,9 +178,10 @@ class Observation:
     @property
     def gpu_busy_ns(self) -> int | None:
         """Time in which any of the forwards' events ran, each moment of a GPU counted once."""
-        events = [step.gpu for forward in self.forwards for step in forward.steps if step.gpu]
-        if not events or any(event.end is None for event in events):
+        steps = [step for forward in self.forwards for step in forward.steps if step.gpu]
+        if not steps or any(step.ns is None for step in steps):
             return None
+        events = [step.gpu for step in steps]
         busy = 0
         by_device = defaultdict(list)
         for event in events:
@@ -211,7 +221,9 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
     region = region or _only_region(trace)
     ranges = sorted((s for s in trace.annotations if s.name == region), key=lambda s: s.start)
     if not ranges:
-        raise UserError(f"{shown(trace.path)}: region {region!r} not found; {_what_is_there(trace)}")
+        raise UserError(
+            f"{shown(trace.path)}: region {region!r} not found; {_what_is_there(trace)}"
+        )
     finished = [span for span in ranges if span.end is not None]
 
     answers, shared, lost, leaked = _join(trace)
@@ -222,7 +234,7 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
     ops, calls = _by_thread(trace.ops), _by_thread(trace.calls)
     forwards = []
     for span in finished:
-        inside = _tree(_within(ops[span.thread], span), span)
+        inside = _tree(_within(ops[span.thread], span))
         made = _within(calls[span.thread], span)
         steps = [
             _gpu_step(event, call, _chain(inside, call.start), device, id(event) in timeless)
@@ -230,19 +242,29 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
             for event in answers.get(id(call), ())
         ]
         steps.sort(key=lambda step: step.gpu.start or 0)
-        forwards.append(Forward(
-            cpu_ns=span.end - span.start,
-            launches=sum(call.launches for call in made),
-            ops=tuple(inside),
-            steps=tuple(steps if on_gpu else _cpu_steps(inside)),
-        ))
-    return Observation(trace, region, tuple(forwards), len(ranges) - len(finished), tuple(leaked),
-                       tuple(lost), tuple(incredible), tuple(shared))
+        forwards.append(
+            Forward(
+                cpu_ns=span.end - span.start,
+                launches=sum(call.launches for call in made),
+                ops=tuple(inside),
+                steps=tuple(steps if on_gpu else _cpu_steps(inside)),
+            )
+        )
+    return Observation(
+        trace,
+        region,
+        tuple(forwards),
+        len(ranges) - len(finished),
+        tuple(leaked),
+        tuple(lost),
+        tuple(incredible),
+        tuple(shared),
+    )
 
 
 def _only_region(trace: Trace) -> str:
     if label := trace.about.get("label"):
-        return str(label)
+        return label
     labels = trace.labels
     if len(labels) == 1:
         return next(iter(labels))
@@ -258,8 +280,7 @@ def _only_region(trace: Trace) -> str:
 def _what_is_there(trace: Trace) -> str:
     if not trace.annotations and not trace.ops:
         kernels = sum(event.sort == "kernel" for event in trace.gpu)
-        return (f"the trace has {kernels} kernels but no CPU events "
-                "(profile with CPU activity too)")
+        return f"the trace has {kernels} kernels but no CPU events (profile with CPU activity too)"
     labels = ", ".join(name for name, _ in trace.labels.most_common(12)) or "no label"
     return f"the trace has {labels} (label a forward with torch.profiler.record_function)"
 
@@ -291,14 +312,19 @@ def _join(trace: Trace):
             surplus += group[1:]
             group = group[:1]
         answers[id(call)] = group
-    lost = [call for call in trace.calls
-            if call.launches and call.correlation is not None and call.correlation not in events]
+    lost = [
+        call
+        for call in trace.calls
+        if call.launches and call.correlation is not None and call.correlation not in events
+    ]
     # One launch starts one kernel. If just as many launches went without, the ids were mixed up,
     # and both sides still stand in order.
     mixed_up = len(surplus) == len(lost)
-    pairs = zip(lost, surplus, strict=True) if mixed_up else [(call, e) for call, _ in shared
-                                                              for e in surplus
-                                                              if e.correlation == call.correlation]
+    pairs = (
+        zip(lost, surplus, strict=True)
+        if mixed_up
+        else [(call, e) for call, _ in shared for e in surplus if e.correlation == call.correlation]
+    )
     for call, event in pairs:
         answers.setdefault(id(call), []).append(event)
     return answers, shared, lost, leaked
@@ -314,8 +340,11 @@ def _incredible(gpu: Sequence[GpuEvent]) -> list[GpuEvent]:
             lanes[str(event.lane)].append(event)
     for lane in lanes.values():
         lane.sort(key=lambda event: event.start)
-        found += [one for one, following in zip(lane, lane[1:], strict=False)
-                  if one.end > following.end and one.start < following.start]
+        found += [
+            one
+            for one, following in zip(lane, lane[1:], strict=False)
+            if one.end > following.end and one.start < following.start
+        ]
     return found
 
 
@@ -336,31 +365,33 @@ def _by_thread(events: Iterable) -> dict:
 
 
 def _within(events: Sequence, span: Span) -> Sequence:
-    """Those of a thread's events that start inside the span."""
+    """Those of a thread's events that start inside the span. What starts at its very end, in a
+    trace of whole microseconds, belongs to what follows."""
     low = bisect_left(events, span.start, key=lambda event: event.start)
-    return events[low : bisect_right(events, span.end, key=lambda event: event.start)]
+    return events[low : bisect_left(events, span.end, key=lambda event: event.start)]
 
 
-def _tree(spans: Sequence[Span], region: Span) -> list[Op]:
-    """The spans of one thread as ops with their depth, parents before children."""
+def _tree(spans: Sequence[Span]) -> list[Op]:
+    """The spans inside a finished region as ops with their depth, parents before children."""
     ops, open_ends = [], []
-    ordered = sorted(spans, key=lambda span: (span.start, -(span.end or region.end)))
-    for span in ordered:
-        while open_ends and open_ends[-1] < span.start:
+    # The region has finished, so these have as well: one without an end was too short to measure.
+    ended = [(span.start, span.end or span.start, span.name) for span in spans]
+    for start, end, name in sorted(ended, key=lambda op: (op[0], -op[1])):
+        while open_ends and open_ends[-1] <= start:
             open_ends.pop()
-        end = region.end if span.end is None else span.end
-        ops.append(Op(span.name, len(open_ends), span.start, end))
+        ops.append(Op(name, len(open_ends), start, end))
         open_ends.append(end)
     return ops
 
 
 def _chain(ops: Sequence[Op], moment: int) -> tuple[Op, ...]:
     """The ops that are running at this moment, outermost first."""
-    return tuple(op for op in ops if op.start <= moment <= op.end)
+    return tuple(op for op in ops if op.start <= moment < op.end)
 
 
-def _gpu_step(event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device | None,
-              timeless: bool) -> Step:
+def _gpu_step(
+    event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device | None, timeless: bool
+) -> Step:
     kernel = decode(event.name)
     return Step(
         kind=_kind(ops, kernel, event.sort),
@@ -371,24 +402,28 @@ def _gpu_step(event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device |
         gpu=event,
         kernel=kernel,
         residency=residency(device, event.registers, event.shared_memory, event.block),
-        zero_reason=reported_zero_reason(device, event.reported_occupancy, event.registers,
-                                         event.shared_memory, event.grid, event.block),
+        zero_reason=reported_zero_reason(
+            device,
+            event.reported_occupancy,
+            event.registers,
+            event.shared_memory,
+            event.grid,
+            event.block,
+        ),
     )
 
 
 def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
-    """Where there is no GPU: the ops that do the work themselves. An op that only calls others
-    (matmul calls bmm, masked_fill clones and fills) is told by the time it spends outside them."""
+    """Where there is no GPU: the ops that do the work, and not those that only call them."""
     steps, done = [], -1
     for index, op in enumerate(ops):
-        if op.end <= done or _kind_of_op(op.name) is None:
+        if op.start < done or _kind_of_op(op.name) is None:
             continue
-        below = list(_below(ops, index))
-        inside = sum(o.end - o.start for o in below if o.depth == op.depth + 1)
-        works = 2 * inside < op.end - op.start
-        if works or not any(_kind_of_op(o.name) for o in below):
-            chain = tuple(o for o in ops[: index + 1] if o.end >= op.end and o.depth <= op.depth
-                          and o.start <= op.start)
+        calls_others = op.name in CALLS_OTHERS and any(
+            _kind_of_op(below.name) for below in _below(ops, index)
+        )
+        if not calls_others:
+            chain = tuple(o for o in ops[: index + 1] if o.end >= op.end and o.depth <= op.depth)
             steps.append(Step(_kind(chain, None, "op"), op.name, op.end - op.start, chain))
             done = op.end
     return steps

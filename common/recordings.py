@@ -10,9 +10,9 @@ from common.trace import Trace, read
 SHIPPED = Path(__file__).parent.parent / "traces" / "recorded"
 
 
-def traces_in(folder: Path) -> Iterator[Trace]:
+def traces_in(folder: Path, pattern: str = "**/*.json*") -> Iterator[Trace]:
     """Every recording of ours under a folder; what cannot be read, or is not ours, is left out."""
-    for path in sorted(folder.rglob("*.json*")):
+    for path in sorted(folder.glob(pattern)):
         try:
             trace = read(path)
         except UserError:
@@ -51,7 +51,8 @@ def siblings(seen: Observation) -> dict[tuple[str, str], Observation]:
     folder = seen.trace.path.resolve().parent.parent
     same = ("shape", "dtype", "mode", "device", "versions", "steps")
     found = {}
-    for trace in traces_in(folder):
+    # No deeper: the file may lie anywhere, and the folder above it may be somebody's home.
+    for trace in traces_in(folder, "*/*.json*"):
         if trace.path.resolve() != seen.trace.path.resolve() and all(
             trace.about.get(key) == about.get(key) for key in same
         ):
@@ -60,5 +61,3 @@ def siblings(seen: Observation) -> dict[tuple[str, str], Observation]:
             except (UserError, KeyError):
                 continue
     return found
-
-

@@ -22,8 +22,10 @@ MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "y
 
 def console() -> Console:
     """Colours on a terminal; plain text of a fixed width anywhere else."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=WIDTH, no_color=True)
+    # Names of ops and kernels are no markup: [/] in one would raise, ::key:: become a picture.
+    plain = {"highlight": False, "markup": False, "emoji": False}
+    out = Console(**plain)
+    return out if out.is_terminal else Console(**plain, width=WIDTH, no_color=True)
 
 
 # ── The whole report ──────────────────────────────────────────────────────────────────────────────
@@ -39,26 +41,26 @@ def show(
     claims: Sequence[tuple[Claim, Answer]],
 ) -> None:
     """The picture, what the guess missed, what to look for, the sums and the warnings."""
-    out.print(Text(headline(seen), "bold"), "", sep="\n")
+    _print(out, Text(f"{headline(seen)}\n", "bold"))
     _print(out, picture(seen, pairs, guessed))
     shared = " › ".join(filter(None, map(_op, (op.name for op in wrappers(seen.steps)))))
     if shared:
-        out.print(Text(f"\nall of it inside {shared}", "dim"))
+        _print(out, Text(f"\nall of it inside {shared}", "dim"))
     if guessed:
         for line in mismatches(seen, pairs, lessons):
-            out.print(line)
+            _print(out, line)
     if claims:
-        out.print(Text("\nwhat to look for", "bold"))
+        _print(out, Text("\nwhat to look for", "bold"))
         _print(out, answers(claims))
-    out.print(Text("\n" + sums(seen)))
+    _print(out, Text(f"\n{sums(seen)}"))
     for text in warnings(seen):
-        out.print(Text(f"warning: {text}", "yellow"))
+        _print(out, Text(f"warning: {text}", "yellow"))
 
 
-def _print(out: Console, table: Table) -> None:
-    """A table without the blanks that pad its last column."""
+def _print(out: Console, what: Table | Text | str = "") -> None:
+    """Print without the blanks that pad a table's last column or end a wrapped line."""
     with out.capture() as captured:
-        out.print(table)
+        out.print(what)
     for line in captured.get().splitlines():
         print(line.rstrip(), file=out.file)
 
@@ -70,18 +72,19 @@ def headline(seen: Observation) -> str:
         devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
         return " · ".join([shown(seen.trace.path), seen.region, *devices])
     title = " ".join(filter(None, (about["script"][:4], about["title"], about["variant"])))
-    return " · ".join([
-        title,
-        f"{about['dtype']} {about['shape']}",
-        about["mode"],
-        about["device"]["name"],
-        f"torch {about['versions']['torch']}",
-    ])
+    return " · ".join(
+        [
+            title,
+            f"{about['dtype']} {about['shape']}",
+            about["mode"],
+            about["device"]["name"],
+            f"torch {about['versions']['torch']}",
+        ]
+    )
 
 
 def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
-    """The guess beside the steps, each with its kernel, time, share and the ops that launched it.
-    """
+    """The guess beside the steps, each with its kernel, time, share and launching ops."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     if guessed:
         table.add_column("you guessed", no_wrap=True, min_width=11)
@@ -153,9 +156,7 @@ def _op(name: str) -> str:
     return name.removeprefix("aten::")
 
 
-def mismatches(
-    seen: Observation, pairs: Sequence[Pair], lessons: dict[str, str]
-) -> list[Text]:
+def mismatches(seen: Observation, pairs: Sequence[Pair], lessons: dict[str, str]) -> list[Text]:
     """Each kind that came unguessed, or was guessed and did not come, with its reason."""
     extra = [pair.row for pair in pairs if pair.row and pair.guess is None]
     missing = [pair.guess for pair in pairs if pair.row is None]
@@ -218,11 +219,14 @@ def sums(seen: Observation) -> str:
     """5 kernels + 1 copy + 1 memset a forward (3 forwards, all alike) · GPU … · CPU … · peak …"""
     parts = []
     if seen.on_gpu:
-        parts.append(" + ".join(
-            f"{count} {name}" if isinstance(count, list) else _plural(count, name)
-            for name in ("kernel", "copy", "memset")
-            if (count := per_forward(seen, name))
-        ) or "nothing on the GPU")
+        parts.append(
+            " + ".join(
+                f"{count} {name}" if isinstance(count, list) else _plural(count, name)
+                for name in ("kernel", "copy", "memset")
+                if (count := per_forward(seen, name))
+            )
+            or "nothing on the GPU"
+        )
         parts[0] += " a forward"
     else:
         parts.append(f"{_plural(len(seen.steps), 'working op')} a forward")
@@ -262,37 +266,52 @@ def warnings(seen: Observation) -> list[str]:
     """What the reader must know before trusting a number."""
     trace, said = seen.trace, []
     if trace.non_finite:
-        said.append(f"{_plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated "
-                    "as missing")
+        said.append(
+            f"{_plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
+        )
     if not trace.gpu and not any(call.launches for call in trace.calls):
         if trace.about.get("device", {}).get("type") != "cpu":
-            said.append("no GPU events in the trace (CUPTI unavailable or CUDA activity off): "
-                        "kernel counts and GPU times are unknown")
+            said.append(
+                "no GPU events in the trace (CUPTI unavailable or CUDA activity off): "
+                "kernel counts and GPU times are unknown"
+            )
     for call, count in seen.shared:
         without = ", ".join(f"launch {other.correlation}" for other in seen.lost)
-        said.append(f"correlation {call.correlation} belongs to {count} kernels but its launch "
-                    f"({call.name}) starts one; {without or 'no launch'} has no kernel; joined in "
-                    "order of time")
+        said.append(
+            f"correlation {call.correlation} belongs to {count} kernels but its launch "
+            f"({call.name}) starts one; {without or 'no launch'} has no kernel; joined in "
+            "order of time"
+        )
     unlinked = sum(e.correlation is None and e.sort == "kernel" for e in seen.leaked)
     if unlinked:
-        said.append(f"{_plural(unlinked, 'kernel')} have correlation 0 and cannot be linked")
+        verb = "has" if unlinked == 1 else "have"
+        said.append(f"{_plural(unlinked, 'kernel')} {verb} correlation 0 and cannot be linked")
     if before := sum(e.correlation is not None for e in seen.leaked):
-        said.append(f"{_plural(before, 'GPU event')} without a launch in the file, left out: "
-                    "launched before recording started, as by a warm-up that was not synchronised")
+        said.append(
+            f"{_plural(before, 'GPU event')} without a launch in the file, left out: "
+            "launched before recording started, as by a warm-up that was not synchronised"
+        )
     if seen.lost and not seen.shared:
         words = f"{_plural(len(seen.lost), 'launch')[:-1]}es" if len(seen.lost) > 1 else "1 launch"
         verb = "have" if len(seen.lost) > 1 else "has"
         said.append(f"{words} {verb} no kernel record; GPU records were lost")
-    if timeless := sum(e.duration is None for e in trace.gpu):
-        said.append(f"{_plural(timeless, 'kernel')} {'has' if timeless == 1 else 'have'} "
-                    "ts 0 / dur 0; its time is unknown" if timeless == 1 else
-                    f"{timeless} kernels have ts 0 / dur 0; their times are unknown")
+    if timeless := [event for event in trace.gpu if event.duration is None]:
+        word = "kernel" if all(event.sort == "kernel" for event in timeless) else "GPU event"
+        verb, whose = ("has", "its time is") if len(timeless) == 1 else ("have", "their times are")
+        said.append(f"{_plural(len(timeless), word)} {verb} ts 0 / dur 0; {whose} unknown")
     for event in seen.incredible:
-        following = min(e.start for e in trace.gpu
-                        if e.lane == event.lane and e.start is not None and e.start > event.start)
-        said.append(f"kernel {_position(seen, event)} lasts {event.duration / 1e3:.0f} us but the "
-                    f"next kernel on its stream starts {(following - event.start) / 1e3:.0f} us "
-                    "after its start; its duration (and the CUDA total) is not credible")
+        if not (number := _position(seen, event)):
+            continue  # of another region: no number here rests on it
+        following = min(
+            e.start
+            for e in trace.gpu
+            if e.lane == event.lane and e.start is not None and e.start > event.start
+        )
+        said.append(
+            f"kernel {number} lasts {event.duration / 1e3:.0f} us but the "
+            f"next kernel on its stream starts {(following - event.start) / 1e3:.0f} us "
+            "after its start; its duration (and the CUDA total) is not credible"
+        )
     if seen.unfinished:
         verb = "region has" if seen.unfinished == 1 else "regions have"
         said.append(f"{seen.unfinished} {verb} a negative or zero duration (unfinished), left out")
@@ -359,9 +378,12 @@ def as_json(
         "timed_kernels": sum(event.duration is not None for event in kernels),
         "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"}),
         "streams": sorted({step.gpu.stream for step in steps}, key=str),
-        "steps": [_step(step) for step in seen.steps] if seen.alike else [
+        "steps": [_step(step) for step in seen.steps]
+        if seen.alike
+        else [
             {"forward": number, **_step(step)}
-            for number, forward in enumerate(seen.forwards) for step in forward.steps
+            for number, forward in enumerate(seen.forwards)
+            for step in forward.steps
         ],
         "warnings": warnings(seen),
     }
@@ -411,7 +433,7 @@ def print_json(found: dict) -> None:
 
 def show_difference(out: Console, a: Observation, b: Observation) -> None:
     """Two recordings side by side, step by step."""
-    out.print(Text(f"A  {headline(a)}", "bold"), Text(f"B  {headline(b)}", "bold"), "", sep="\n")
+    _print(out, Text(f"A  {headline(a)}\nB  {headline(b)}\n", "bold"))
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("", "step", "what ran in A", "in B"):
         table.add_column(name, no_wrap=True)
@@ -432,13 +454,20 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         )
     whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]
     change = None if None in whole else whole[1] - whole[0]
-    table.add_row("", "all", "", "", *map(microseconds, whole),
-                  "" if change is None else f"{change / 1e3:+,.1f} µs", style="bold")
+    table.add_row(
+        "",
+        "all",
+        "",
+        "",
+        *map(microseconds, whole),
+        "" if change is None else f"{change / 1e3:+,.1f} µs",
+        style="bold",
+    )
     _print(out, table)
-    out.print(Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
+    _print(out, Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
-            out.print(Text(f"warning: {name}: {text}", "yellow"))
+            _print(out, Text(f"warning: {name}: {text}", "yellow"))
 
 
 def difference_json(a: Observation, b: Observation) -> dict:
@@ -460,20 +489,28 @@ def difference_json(a: Observation, b: Observation) -> dict:
 # ── After a recording ─────────────────────────────────────────────────────────────────────────────
 
 
-def show_files(out: Console, trace: Path, table: Path | None,
-               top: Sequence[tuple[str, float, float | None, int]] = ()) -> None:
+def show_files(
+    out: Console,
+    trace: Path,
+    table: Path | None,
+    top: Sequence[tuple[str, float, float | None, int]] = (),
+) -> None:
     """The profiler's own first rows, where the files are, how to open and share them."""
     if top:
         rows = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        rows.add_column("top of the profiler's table, all steps", no_wrap=True,
-                        overflow="ellipsis", max_width=56)
+        rows.add_column(
+            "top of the profiler's table, all steps",
+            no_wrap=True,
+            overflow="ellipsis",
+            max_width=56,
+        )
         on_gpu = any(cuda is not None for _, _, cuda, _ in top)
         for name in ("self CPU", *(["self CUDA"] if on_gpu else []), "calls"):
             rows.add_column(name, justify="right", no_wrap=True)
         for name, *times, calls in top:
             times = [f"{time:,.1f} µs" for time in times if time is not None]
             rows.add_row(Text(name), *times, str(calls))
-        out.print()
+        _print(out)
         _print(out, rows)
     lines = [("trace", shown(trace))]
     if table:
@@ -482,7 +519,7 @@ def show_files(out: Console, trace: Path, table: Path | None,
         ("view", f"uvx --from viztracer vizviewer {shown(trace)}   or ui.perfetto.dev"),
         ("share", f"uvx --python 3.12 trace-util@0.2.0 -f {_folder(trace)} -b <you>/traces"),
     ]
-    out.print()
+    _print(out)
     for name, text in lines:
         out.print(Text(f"{name:6} {text}"), soft_wrap=True)
 

@@ -42,9 +42,6 @@ class Span:
     end: int | None  # ns
     thread: tuple  # (pid, tid)
 
-    def holds(self, moment: int) -> bool:
-        return self.end is not None and self.start <= moment <= self.end
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -109,16 +106,19 @@ class Trace:
 
     @property
     def labels(self) -> Counter:
-        """How often each `record_function` label stands in the trace, the profiler's own left out.
-        """
+        """How often each `record_function` label stands in the trace, without the profiler's."""
         return Counter(s.name for s in self.annotations if not s.name.startswith("ProfilerStep#"))
 
 
-class _Args(msgspec.Struct, gc=False, rename={
-    "registers": "registers per thread",
-    "shared_memory": "shared memory",
-    "occupancy": "est. achieved occupancy %",
-}):
+class _Args(
+    msgspec.Struct,
+    gc=False,
+    rename={
+        "registers": "registers per thread",
+        "shared_memory": "shared memory",
+        "occupancy": "est. achieved occupancy %",
+    },
+):
     # Any: other profilers write numbers as text, and "N/A"; `_number` sorts that out.
     correlation: Any = None
     device: Any = None
@@ -133,7 +133,7 @@ class _Args(msgspec.Struct, gc=False, rename={
 
 class _Event(msgspec.Struct, gc=False):
     ph: Any = None
-    cat: Any = None
+    cat: str | None = None
     name: Any = None
     # Decimal keeps every digit, and reads numbers written as text.
     ts: Decimal | None = None
@@ -141,6 +141,30 @@ class _Event(msgspec.Struct, gc=False):
     pid: Any = None
     tid: Any = None
     args: _Args | None = None
+
+
+class _Device(msgspec.Struct):
+    type: str
+    name: str
+
+
+class _Versions(msgspec.Struct):
+    torch: str
+
+
+class _Story(msgspec.Struct):
+    """What a reader may rely on when a trace tells a story at all."""
+
+    script: str
+    title: str
+    variant: str
+    label: str
+    shape: tuple[int, int, int, int]
+    dtype: str
+    mode: str
+    device: _Device
+    versions: _Versions
+    peak_bytes: int | None = None
 
 
 class _File(msgspec.Struct, gc=False):
@@ -180,7 +204,7 @@ def read(path: Path) -> Trace:
     devices = file.deviceProperties if isinstance(file.deviceProperties, list) else []
     return Trace(
         path=path,
-        about=file.about if isinstance(file.about, dict) else {},
+        about=_about(file.about),
         devices=tuple(device for device in devices if isinstance(device, dict)),
         annotations=tuple(annotations),
         ops=tuple(ops),
@@ -260,6 +284,8 @@ def _why_not_json(data: bytes, error: str) -> str:
     if not found:
         return f"not valid JSON ({error})"
     at = int(found[1])
+    if "escape" in error:  # the decoder has read on
+        at = data.rfind(b"\\", 0, at)
     line = data.count(b"\n", 0, at) + 1
     column = at - data.rfind(b"\n", 0, at)
     byte = data[at : at + 1]
@@ -281,17 +307,25 @@ def _open_string(data: bytes) -> bool:
     return len(re.findall(rb'(?<!\\)(?:\\\\)*"', last_line)) % 2 == 1
 
 
+def _about(story: Any) -> dict:
+    """The story if it is whole; one that somebody cut or rewrote is as good as none."""
+    try:
+        msgspec.convert(story, _Story)
+    except msgspec.ValidationError:
+        return {}
+    return story
+
+
 def _span(event: _Event) -> Span:
     start, duration = _nanoseconds(event.ts) or 0, _nanoseconds(event.dur)
     # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
     end = start + duration if duration and duration > 0 else None
-    return Span(_text(event.name), start, end, (event.pid, event.tid))
+    return Span(_text(event.name), start, end, _thread(event))
 
 
 def _call(event: _Event) -> Call:
     correlation = _correlation(event.args)
-    thread = (event.pid, event.tid)
-    return Call(_text(event.name), _nanoseconds(event.ts) or 0, thread, correlation)
+    return Call(_text(event.name), _nanoseconds(event.ts) or 0, _thread(event), correlation)
 
 
 def _gpu_event(event: _Event) -> GpuEvent:
@@ -305,8 +339,8 @@ def _gpu_event(event: _Event) -> GpuEvent:
         name=_text(event.name),
         start=start,
         duration=duration,
-        device=args.device if args.device is not None else event.pid,
-        stream=args.stream if args.stream is not None else event.tid,
+        device=_id(args.device if args.device is not None else event.pid),
+        stream=_id(args.stream if args.stream is not None else event.tid),
         correlation=_correlation(args),
         grid=_sizes(args.grid),
         block=_sizes(args.block),
@@ -320,6 +354,15 @@ def _gpu_event(event: _Event) -> GpuEvent:
 def _correlation(args: _Args | None) -> int | None:
     """The id that joins a launch to its work; 0 means none."""
     return (_count(args.correlation) or None) if args else None
+
+
+def _thread(event: _Event) -> tuple:
+    return _id(event.pid), _id(event.tid)
+
+
+def _id(value: Any) -> int | str | None:
+    """A number or text as it stands; whatever else a file holds there, as text."""
+    return value if value is None or isinstance(value, int | str) else str(value)
 
 
 def _nanoseconds(microseconds: Decimal | None) -> int | None:

@@ -40,10 +40,12 @@ class Options:
     seq: int | None = _size(2, "tokens in a sequence")
     head_dim: int | None = _size(3, "numbers a head holds for a token")
     dtype: str = option("bf16", "data type of q, k and v", choices=tuple(DTYPES))
-    device: str = option("auto", "where to run; auto takes CUDA if there is one",
-                         choices=("auto", "cuda", "cpu"))
-    compile: bool = option(False, "compile with torch.compile instead of running eagerly",
-                           action="store_true")
+    device: str = option(
+        "auto", "where to run; auto takes CUDA if there is one", choices=("auto", "cuda", "cpu")
+    )
+    compile: bool = option(
+        False, "compile with torch.compile instead of running eagerly", action="store_true"
+    )
     warmup: int = option(1, "profiler warm-up steps before recording", type=positive, metavar="N")
     active: int = option(3, "steps to record", type=positive, metavar="N")
     traces: Path = option(Path("traces"), "folder for trace and table", type=Path, metavar="DIR")
@@ -116,8 +118,11 @@ def why_no_cuda() -> str | None:
             return f"{build} cannot use CUDA: {reason}"
         if torch.version.hip:
             return None
-        return why_no_kernels(torch.cuda.get_device_capability(), torch.cuda.get_arch_list(),
-                              torch.cuda.get_device_name())
+        return why_no_kernels(
+            torch.cuda.get_device_capability(),
+            torch.cuda.get_arch_list(),
+            torch.cuda.get_device_name(),
+        )
 
 
 def why_no_kernels(capability: tuple[int, int], built: list[str], name: str) -> str | None:
@@ -152,7 +157,7 @@ def require_memory(workload: Workload, variant: str, stores_scores: bool) -> Non
     size = DTYPES[workload.dtype].itemsize
     inputs = 4 * workload.batch * workload.heads * workload.seq * workload.head_dim * size
     if stores_scores and workload.score_bytes + inputs > free:
-        raise UserError(f"{scores_too_large(workload, variant)}, {where}; {WAY_OUT}")
+        raise UserError(f"{scores_too_large(workload, variant)}, and {where}; {WAY_OUT}")
     if inputs > free:
         raise UserError(
             f"q, k, v and the output of {workload} need {gib(inputs)}, {where}: "
@@ -203,15 +208,22 @@ def causal_mask(seq: int, device: str) -> torch.Tensor:
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def relative_error(output: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> float:
+def relative_error(
+    output: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
+) -> float:
     """‖output − reference‖ / ‖reference‖ over a slice: the first and the last head, and rows from
     the start, the middle and the end. NaN when any element of the whole output is not finite.
     """
     if not torch.isfinite(output).all():
         return float("nan")
     batch, heads, seq, _ = q.shape
-    rows = sorted({*range(min(8, seq)), *range(seq // 2, min(seq // 2 + 16, seq)),
-                   *range(max(0, seq - 8), seq)})
+    rows = sorted(
+        {
+            *range(min(8, seq)),
+            *range(seq // 2, min(seq // 2 + 16, seq)),
+            *range(max(0, seq - 8), seq),
+        }
+    )
     wrong = total = 0.0
     for b, h in {(0, 0), (batch - 1, heads - 1)}:
         expected = causal_attention_rows(*(_float64(x[b, h]) for x in (q, k, v)), rows)

@@ -1,0 +1,206 @@
+"""Recording: the schedule, the files, and every way it can go wrong. On the CPU."""
+
+import errno
+import json
+import re
+import socket
+import time
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from common import harness
+from common.cli import UserError
+from common.observe import observe
+from common.trace import METADATA_KEY, read
+from common.workload import Options, Workload
+
+WORK = Workload(1, 2, 32, 16, "fp32", "cpu")
+
+
+def sdpa(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def record(folder, attention=sdpa, work=WORK, stores_scores=False, **options):
+    return harness.record(
+        attention,
+        work,
+        Options(traces=folder, **options),
+        script="script",
+        title="attention",
+        label="fwd",
+        stores_scores=stores_scores,
+    )
+
+
+def test_a_recording_tells_its_own_story(tmp_path):
+    made = record(tmp_path, active=4)
+    about = json.loads(made.trace.read_text())[METADATA_KEY]
+    assert about["shape"] == [1, 2, 32, 16] and about["dtype"] == "fp32"
+    assert about["script"] == "script" and about["label"] == "fwd" and about["mode"] == "eager"
+    assert about["steps"] == {"wait": 1, "warmup": 1, "active": 4}
+    assert about["versions"]["torch"] == torch.__version__
+    assert about["peak_bytes"] is None  # unknown on the CPU, and never 0
+    assert 0 < about["relative_error"] < 1e-5
+
+
+def test_only_active_steps_are_recorded(tmp_path):
+    calls = []
+
+    def counted(q, k, v):
+        calls.append(1)
+        return sdpa(q, k, v)
+
+    seen = observe(read(record(tmp_path, counted, warmup=2, active=5).trace))
+    assert len(seen.forwards) == 5 and seen.trace.profiler_steps == 5
+    assert len(calls) == 1 + 1 + 2 + 5 + (torch.cuda.is_available())  # check, wait, warm-up, active
+
+
+def test_the_table_holds_every_row_whole(tmp_path):
+    text = record(tmp_path).table.read_text()
+    assert "fwd" in text and "Self CPU time total" in text
+
+
+def test_no_host_name_and_no_path(tmp_path):
+    content = record(tmp_path).trace.read_text()
+    assert "host_name" not in content and "traceName" not in content
+    assert str(tmp_path) not in content
+    if len(socket.gethostname()) > 4:
+        assert socket.gethostname() not in content
+
+
+def test_nothing_else_is_left_in_the_folder(tmp_path):
+    made = record(tmp_path)
+    assert sorted((tmp_path / "script").iterdir()) == sorted([made.trace, made.table])
+
+
+@pytest.mark.parametrize(
+    ("work", "options", "expected"),
+    [
+        (Workload(8, 16, 1024, 64, "bf16", "cuda"), {}, "8_16_1024_64_eager"),
+        (Workload(8, 16, 1024, 64, "bf16", "cuda"), {"compile": True}, "8_16_1024_64_compile"),
+        (Workload(1, 2, 3, 4, "fp16", "cuda"), {}, "1_2_3_4_fp16_eager"),
+        (Workload(1, 2, 3, 4, "bf16", "cpu"), {}, "1_2_3_4_cpu_eager"),
+        (
+            Workload(1, 2, 3, 4, "fp32", "cpu"),
+            {"warmup": 2, "active": 30, "compile": True},
+            "1_2_3_4_fp32_cpu_warmup2_active30_compile",
+        ),
+    ],
+)
+def test_tag_spells_what_is_not_default(work, options, expected):
+    assert harness.tag(Options(**options), work) == expected
+
+
+def test_a_recording_that_is_replaced_is_named(tmp_path, capsys):
+    record(tmp_path)
+    assert capsys.readouterr().err == ""
+    record(tmp_path)
+    assert "is replaced" in capsys.readouterr().err
+
+
+def test_a_wrong_result_is_not_recorded(tmp_path):
+    with pytest.raises(UserError, match=r"attention is wrong .* relative error .* not recorded"):
+        record(tmp_path, lambda q, k, v: v)
+    assert not list((tmp_path / "script").iterdir())
+
+
+def test_refusals_show_the_reasons_that_torch_only_warns_about(tmp_path):
+    def refuses(q, k, v):
+        import warnings
+
+        warnings.warn(
+            "Flash attention kernel not used because: (Triggered internally at x.cpp:1)",
+            stacklevel=1,
+        )
+        warnings.warn(
+            "head_dim 60 is not a multiple of 8. (Triggered internally at x.cpp:2)", stacklevel=1
+        )
+        raise RuntimeError("No available kernel. Aborting execution.")
+
+    with pytest.raises(UserError) as error:
+        record(tmp_path, refuses)
+    text = str(error.value)
+    assert "head_dim 60 is not a multiple of 8;" in text and "fp32 [1, 2, 32, 16]" in text
+    assert "Triggered" not in text and "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+    ],
+)
+def test_out_of_memory_counts_the_scores(tmp_path, error):
+    def greedy(q, k, v):
+        raise error
+
+    with pytest.raises(UserError, match=r"out of memory: attention needs .* for the scores"):
+        record(tmp_path, greedy, stores_scores=True)
+    with pytest.raises(UserError, match=r"out of memory: .* smaller --batch"):
+        record(tmp_path, greedy)
+
+
+def test_a_bug_in_the_attention_is_not_called_a_refusal(tmp_path):
+    with pytest.raises(AttributeError):
+        record(tmp_path, lambda q, k, v: q.no_such_thing)
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write to .*file.*--traces"):
+        record(tmp_path / "file", lambda q, k, v: pytest.fail("ran"))
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(harness.os, "fsync", full)
+    with pytest.raises(UserError, match=r"No space left on device; nothing was kept"):
+        record(tmp_path)
+    assert not list((tmp_path / "script").iterdir())
+
+
+def test_an_interrupt_while_writing_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(harness.os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        record(tmp_path)
+    assert not list((tmp_path / "script").iterdir())
+
+
+RAW = b"""{
+  "schemaVersion": 1,
+    "host_name": "somebody-laptop",
+    "traceEvents": [
+  {"ph": "X"}
+  ],
+  "traceName": "/home/somebody/raw.json"
+}
+"""
+
+
+def test_story_goes_in_and_host_and_path_come_out():
+    about = {"note": r"a \1 backslash and ünïcode"}
+    trace = json.loads(harness.with_story(RAW, about))
+    assert trace == {METADATA_KEY: about, "schemaVersion": 1, "traceEvents": [{"ph": "X"}]}
+
+
+@pytest.mark.parametrize("length", range(0, len(RAW) - 3, 7))
+def test_a_trace_cut_short_is_refused(length):
+    """The profiler does not say when the disk is full."""
+    with pytest.raises(UserError, match="no whole trace"):
+        harness.with_story(RAW[:length], {})
+
+
+def test_the_profiler_and_torch_stay_quiet(tmp_path, capfd):
+    record(tmp_path)
+    time.sleep(0.1)
+    out, err = capfd.readouterr()
+    assert out == "" and not re.search("profiler|WARN|ERROR", err)
