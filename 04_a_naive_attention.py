@@ -36,7 +36,11 @@ GUESS = Lesson(
             "the copy comes from masked_fill", claims.comes_from("copy", "aten::masked_fill"), False
         ),
         Claim("a forward is five kernels", claims.count_of("kernel", 5)),
-        Claim("both matmuls use the Tensor Cores", claims.on_tensor_cores("matmul")),
+        Claim(
+            "both matmuls use the Tensor Cores",
+            claims.on_tensor_cores("matmul"),
+            otherwise="FP32 leaves them unused, unless TF32 is allowed",
+        ),
         Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
     ),
     stores_scores=True,

@@ -33,7 +33,11 @@ GUESS = Lesson(
             False,
         ),
         Claim("a forward is five kernels", claims.count_of("kernel", 5)),
-        Claim("both matmuls use the Tensor Cores", claims.on_tensor_cores("matmul")),
+        Claim(
+            "both matmuls use the Tensor Cores",
+            claims.on_tensor_cores("matmul"),
+            otherwise="FP32 leaves them unused, unless TF32 is allowed",
+        ),
         Claim(
             "the peak of memory is below that of 04_a",
             claims.peak_below("04_a_naive_attention"),

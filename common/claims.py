@@ -5,6 +5,7 @@ A question is a function from Evidence to an Answer, or makes one from the names
 
 from collections import Counter
 from collections.abc import Callable
+from math import prod
 from statistics import mean, stdev
 
 from common.compare import Answer, Evidence, not_visible, yes_if
@@ -14,6 +15,12 @@ from common.observe import Observation, Step
 Question = Callable[[Evidence], Answer]
 
 NO_GPU = "this trace has no GPU lane"
+NO_FOOTPRINT = "the trace does not tell the launch's footprint"
+NO_STEP = "no step in this trace"
+
+
+def _absent(kind: str, evidence: Evidence) -> Answer:
+    return not_visible(f"no {kind} kernel" if evidence.seen.on_gpu else NO_GPU)
 
 
 def chain(step: Step) -> str:
@@ -26,6 +33,8 @@ def comes_from(kind: str, op: str) -> Question:
 
     def check(evidence: Evidence) -> Answer:
         steps = evidence.steps(kind)
+        if not evidence.seen.steps:
+            return not_visible(NO_STEP)
         if not steps:
             return yes_if(False, f"no {kind} in this trace")
         odd = [step for step in steps if not step.under(op)]
@@ -37,6 +46,8 @@ def comes_from(kind: str, op: str) -> Question:
 def has_no(kind: str) -> Question:
     def check(evidence: Evidence) -> Answer:
         steps = evidence.steps(kind)
+        if not evidence.seen.steps:
+            return not_visible(NO_STEP)
         return yes_if(
             not steps,
             "; ".join(map(chain, steps))
@@ -64,7 +75,7 @@ def on_tensor_cores(kind: str, expected: bool = True) -> Question:
     def check(evidence: Evidence) -> Answer:
         kernels = [step.kernel for step in evidence.steps(kind) if step.kernel]
         if not kernels:
-            return not_visible(NO_GPU if not evidence.seen.on_gpu else f"no {kind} kernel")
+            return _absent(kind, evidence)
         told = {kernel.tensor_cores for kernel in kernels}
         words = "; ".join(dict.fromkeys(map(describe, kernels)))
         return not_visible(words) if None in told else yes_if(told == {expected}, words)
@@ -78,8 +89,10 @@ def computed_in(kind: str, dtype: str) -> Question:
     def check(evidence: Evidence) -> Answer:
         kernels = [step.kernel for step in evidence.steps(kind) if step.kernel]
         types = [kernel.dtype_in for kernel in kernels]
-        if not kernels or None in types:
-            return not_visible(NO_GPU if not kernels else "the kernel's name does not tell")
+        if not kernels:
+            return _absent(kind, evidence)
+        if None in types:
+            return not_visible("the kernel's name does not tell")
         return yes_if(set(types) == {dtype}, f"{kind} reads {', '.join(dict.fromkeys(types))}")
 
     return check
@@ -132,7 +145,9 @@ def one_kernel(kind: str) -> Question:
 def launched_by(kind: str, call: str) -> Question:
     def check(evidence: Evidence) -> Answer:
         calls = {step.call for step in evidence.steps(kind) if step.call}
-        return yes_if(calls == {call}, ", ".join(sorted(calls))) if calls else not_visible(NO_GPU)
+        if not calls:
+            return _absent(kind, evidence)
+        return yes_if(calls == {call}, ", ".join(sorted(calls)))
 
     return check
 
@@ -142,12 +157,11 @@ def residency_below(kind: str, percent: float) -> Question:
 
     def check(evidence: Evidence) -> Answer:
         steps = [step for step in evidence.steps(kind) if step.gpu]
-        known = [step for step in steps if step.residency]
-        if not known:
-            return not_visible("the trace does not tell the launch's footprint")
+        if not steps or not all(step.residency for step in steps):
+            return not_visible(NO_FOOTPRINT)
         return yes_if(
-            all(s.residency.percent < percent for s in known),
-            "; ".join(dict.fromkeys(map(footprint, known))),
+            all(step.residency.percent < percent for step in steps),
+            "; ".join(dict.fromkeys(map(footprint, steps))),
         )
 
     return check
@@ -162,6 +176,8 @@ def reported_zero(kind: str) -> Question:
         if not told:
             return not_visible("no occupancy in this trace")
         zero = [step for step in told if step.gpu.reported_occupancy == 0]
+        if not all(step.residency for step in zero):
+            return not_visible(NO_FOOTPRINT)
         return yes_if(len(zero) == len(told), "; ".join(dict.fromkeys(map(footprint, told))))
 
     return check
@@ -197,11 +213,10 @@ def zero_explained_by_shared_memory(kind: str) -> Question:
 def footprint(step: Step) -> str:
     """Such as: 255 registers × 128 threads, 49,152 B shared: 2 blocks, 8 of 64 warps an SM …"""
     gpu, fits = step.gpu, step.residency
-    threads = 1
-    for size in gpu.block or ():
-        threads *= size
+    threads = prod(gpu.block) if gpu.block else "unknown"
+    registers = "unknown" if gpu.registers is None else gpu.registers
     shared = "unknown" if gpu.shared_memory is None else f"{gpu.shared_memory:,} B"
-    words = f"{gpu.registers} registers × {threads} threads, {shared} shared"
+    words = f"{registers} registers × {threads} threads, {shared} shared"
     if fits:
         words += (
             f": {fits.blocks} block{'s' * (fits.blocks != 1)}, {fits.warps} of "
@@ -295,7 +310,11 @@ def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Questio
         # Standard error of the difference of two means; within two of them it is noise.
         noise = 2 * (stdev(first) ** 2 / len(first) + stdev(second) ** 2 / len(second)) ** 0.5
         if mean(first) - mean(second) <= noise:
-            return not_visible(f"{words}: closer than their spread; try --active 30")
+            forwards = min(len(first), len(second))
+            hint = "; try --active 30" if forwards < 30 else ""
+            return not_visible(
+                f"{words}: closer than the spread of {forwards} forwards can tell{hint}"
+            )
         return yes_if(ranked[0] == variant, words)
 
     return check

@@ -172,11 +172,14 @@ class Evidence:
 
 
 def answer(claims: Iterable[Claim], evidence: Evidence) -> list[tuple[Claim, Answer]]:
-    elsewhere = not_visible("recorded without a GPU; --replay reads a recording of one")
-    return [
-        (claim, elsewhere if claim.of_gpu and not evidence.seen.on_gpu else claim.check(evidence))
-        for claim in claims
-    ]
+    def ask(claim: Claim) -> Answer:
+        if not evidence.seen.forwards:
+            return not_visible("no finished forward in this trace")
+        if claim.of_gpu and not evidence.seen.on_gpu:
+            return not_visible("recorded without a GPU; --replay reads a recording of one")
+        return claim.check(evidence)
+
+    return [(claim, ask(claim)) for claim in claims]
 
 
 def yes_if(condition: Any, evidence: str) -> Answer:

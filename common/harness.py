@@ -63,12 +63,13 @@ def record(
     title: str,
     label: str,
     stores_scores: bool,
+    layout: str = "bhsd",
     progress=lambda doing: None,
 ) -> Recording:
     """Check `attention`, record it, write trace and table; both files or none.
 
-    `attention` maps q, k, v of `workload.shape` to the output of that shape. `progress` is told
-    what is being done. Raises UserError for whatever the user can mend: a backend that refuses the
+    `attention` maps q, k, v of `workload.shape` to the output of that shape; with layout "bshd",
+    all four are [batch, seq, heads, head_dim] instead. `progress` is told what is being done. Raises UserError for whatever the user can mend: a backend that refuses the
     shape, memory, a wrong result, a folder that cannot be written.
     """
     variant = options.variant or title
@@ -76,25 +77,27 @@ def record(
     folder = _writable(options.traces / script)
     name = tag(options, workload)
     with _explained(variant, workload, stores_scores), torch.no_grad():
-        q, k, v = workload.inputs()
+        inputs = workload.inputs()
+        if layout == "bshd":  # moved once, before anything is measured
+            inputs = tuple(x.transpose(1, 2).contiguous() for x in inputs)
         if options.compile:
             # Compiled code is cached on disk under a key that does not know which SDPA backend is
             # pinned: unmarked, the backend compiled first would be run for all of them.
             torch.compiler.config.cache_key_tag = f"{script} {options.variant}"
         forward = torch.compile(attention) if options.compile else attention
         progress("compiling" if options.compile else "first forward")
-        output = forward(q, k, v)
+        output = forward(*inputs)
         progress("checking the result against float64")
-        error = relative_error(output, q, k, v)
+        error = relative_error(*(_heads_first(x, layout) for x in (output, *inputs)))
         if not error <= TOLERANCE[workload.dtype]:
             raise UserError(
                 f"{variant} is wrong on {workload}: relative error {error:.1e} against the float64 "
                 f"reference, {TOLERANCE[workload.dtype]:.1e} allowed; not recorded"
             )
         del output
-        peak = _peak_bytes(forward, q, k, v)
+        peak = _peak_bytes(forward, *inputs)
         progress(f"recording {options.active} forwards")
-        profiler = _profile(forward, (q, k, v), label, options)
+        profiler = _profile(forward, inputs, label, options)
 
     about = {
         "script": script,
@@ -124,6 +127,10 @@ def record(
         table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
         _publish(Path(scratch), folder, {f"{name}.json": trace, f"{name}.txt": table.encode()})
     return Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
+
+
+def _heads_first(x: torch.Tensor, layout: str) -> torch.Tensor:
+    return x.transpose(1, 2) if layout == "bshd" else x
 
 
 def tag(options: Options, workload: Workload) -> str:

@@ -46,6 +46,7 @@ class Lesson:
     lessons: dict[str, str] = field(default_factory=dict)
     stores_scores: bool = False
     cuda_only: bool = False
+    layout: str = "bhsd"  # of q, k, v: [batch, heads, seq, head_dim], or bshd
 
 
 def run(
@@ -105,6 +106,7 @@ def _record(script, lesson, build, options) -> harness.Recording:
             title=lesson.title,
             label=lesson.label,
             stores_scores=lesson.stores_scores,
+            layout=lesson.layout,
             progress=progress,
         )
 

@@ -17,6 +17,7 @@ from common.kernel_names import brief
 from common.observe import Observation, Step
 
 WIDTH = 100
+FEW = 3  # of a list without end, so many are named
 MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "yellow")}
 
 
@@ -128,7 +129,8 @@ def what_ran(row: Row) -> str:
     """The kernel in a few words."""
     main = row.main
     if main.kernel is None:
-        return main.name.removeprefix("aten::")
+        name = main.name.removeprefix("aten::")
+        return name if len(name) <= 30 else f"{name[:29]}…"
     kernels = sum(step.sort == "kernel" for step in row.steps)
     if row.op:
         return f"{kernels} kernels"
@@ -166,9 +168,9 @@ def mismatches(seen: Observation, pairs: Sequence[Pair], lessons: dict[str, str]
     if extra:
         lines.append(Text(f"\n{_plural(len(extra), 'step')} you did not guess", "bold"))
         for kind, rows in _by_kind(extra):
-            why = lessons.get(f"+{kind}") or "launched by " + "; ".join(
-                dict.fromkeys(_chain(row.main, seen) for row in rows)
-            )
+            why = lessons.get(f"+{kind}") or (
+                "launched" if seen.on_gpu else "called"
+            ) + " by " + "; ".join(dict.fromkeys(_chain(row.main, seen) for row in rows))
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
         lines.append(Text(f"\n{_plural(len(missing), 'step')} you guessed did not come", "bold"))
@@ -191,7 +193,7 @@ def _where_it_went(kind: str, pairs: Sequence[Pair]) -> str:
     for row in rows:
         if row.main.kernel and kind in (row.main.kernel.op or ""):
             return f"it is inside {row.main.name}"
-    if len(rows) == 1:
+    if len(rows) == 1 and rows[0].main.sort == "kernel":
         return f"one {rows[0].kind} kernel does it all"
     return "no step of this kind in the trace"
 
@@ -221,7 +223,7 @@ def sums(seen: Observation) -> str:
     if seen.on_gpu:
         parts.append(
             " + ".join(
-                f"{count} {name}" if isinstance(count, list) else _plural(count, name)
+                f"{count} {_many(name)}" if isinstance(count, list) else _plural(count, name)
                 for name in ("kernel", "copy", "memset")
                 if (count := per_forward(seen, name))
             )
@@ -243,8 +245,11 @@ def sums(seen: Observation) -> str:
 
 
 def _plural(count: int | None, word: str) -> str:
-    many = {"copy": "copies"}.get(word, word + "s")
-    return f"{'unknown' if count is None else count} {word if count == 1 else many}"
+    return f"{'unknown' if count is None else count} {word if count == 1 else _many(word)}"
+
+
+def _many(word: str) -> str:
+    return {"copy": "copies", "launch": "launches"}.get(word, word + "s")
 
 
 def microseconds(ns: float | None) -> str:
@@ -255,8 +260,13 @@ def _duration(ns: float | None, spread: float | None = None) -> str:
     if ns is None:
         return "unknown"
     unit, word = (1e6, "ms") if ns >= 1e6 else (1e3, "µs")
-    more = f" ± {spread / unit:.2g}" if spread is not None else ""
-    return f"{ns / unit:.3g}{more} {word}"
+    more = f" ± {_digits(spread / unit)}" if spread is not None else ""
+    return f"{_digits(ns / unit)}{more} {word}"
+
+
+def _digits(number: float) -> str:
+    """Three digits that mean something, and no exponent."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
 # ── Warnings ──────────────────────────────────────────────────────────────────────────────────────
@@ -275,13 +285,15 @@ def warnings(seen: Observation) -> list[str]:
                 "no GPU events in the trace (CUPTI unavailable or CUDA activity off): "
                 "kernel counts and GPU times are unknown"
             )
-    for call, count in seen.shared:
-        without = ", ".join(f"launch {other.correlation}" for other in seen.lost)
+    without = _few([f"launch {call.correlation}" for call in seen.lost]) or "no launch"
+    for call, count in seen.shared[:FEW]:
         said.append(
             f"correlation {call.correlation} belongs to {count} kernels but its launch "
-            f"({call.name}) starts one; {without or 'no launch'} has no kernel; joined in "
-            "order of time"
+            f"({call.name}) starts one; {without} {'have' if len(seen.lost) > 1 else 'has'} no "
+            "kernel; joined in order of time"
         )
+    if more := seen.shared[FEW:]:
+        said.append(f"{_plural(len(more), 'more correlation id')} of several kernels")
     unlinked = sum(e.correlation is None and e.sort == "kernel" for e in seen.leaked)
     if unlinked:
         verb = "has" if unlinked == 1 else "have"
@@ -292,9 +304,10 @@ def warnings(seen: Observation) -> list[str]:
             "launched before recording started, as by a warm-up that was not synchronised"
         )
     if seen.lost and not seen.shared:
-        words = f"{_plural(len(seen.lost), 'launch')[:-1]}es" if len(seen.lost) > 1 else "1 launch"
         verb = "have" if len(seen.lost) > 1 else "has"
-        said.append(f"{words} {verb} no kernel record; GPU records were lost")
+        said.append(
+            f"{_plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
+        )
     if timeless := [event for event in trace.gpu if event.duration is None]:
         word = "kernel" if all(event.sort == "kernel" for event in timeless) else "GPU event"
         verb, whose = ("has", "its time is") if len(timeless) == 1 else ("have", "their times are")
@@ -323,6 +336,11 @@ def warnings(seen: Observation) -> list[str]:
     elif ran and asked in ("math", "flash", "efficient", "cudnn") and asked != ran:
         said.append(f"backend {asked} was asked for, and {ran} ran")
     return said
+
+
+def _few(words: list[str]) -> str:
+    more = f" and {len(words) - FEW} more" if len(words) > FEW else ""
+    return ", ".join(words[:FEW]) + more
 
 
 def _position(seen: Observation, event) -> int:
@@ -435,8 +453,10 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
     """Two recordings side by side, step by step."""
     _print(out, Text(f"A  {headline(a)}\nB  {headline(b)}\n", "bold"))
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("", "step", "what ran in A", "in B"):
+    for name in ("", "step"):
         table.add_column(name, no_wrap=True)
+    for name in ("what ran in A", "in B"):  # these give way where there is no room, no number does
+        table.add_column(name)
     for name in ("A", "B", "B − A"):
         table.add_column(name, justify="right", no_wrap=True)
     for left, right in differences(a, b):
@@ -447,7 +467,7 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         table.add_row(
             "" if left and right else "−" if left else "+",
             (left or right).kind + _times(left or right),
-            *ran,
+            *(Text(words, no_wrap=True, overflow="ellipsis") for words in ran),
             *(microseconds(row.ns) if row else "" for row in (left, right)),
             "" if change is None else f"{change / 1e3:+,.1f} µs",
             style=None if left and right else "yellow",

@@ -1,0 +1,263 @@
+"""04_d · Kernels from outside PyTorch: the ways in, and one kernel to read.
+
+    triton         a FlashAttention forward written below, in Triton: nothing to download
+    gluon          the same arithmetic one level lower, for Hopper: common/hopper.py
+    flex           FlexAttention: torch.compile writes the kernel, from a mask given in Python
+    hub, hub:REPO  a compiled FlashAttention-2 from the Hub, through the `kernels` library
+    fa4            FlashAttention-4 from PyPI: uv run --extra fa4 04_d_kernels_attention.py …
+
+Guess before you look: one kernel each. Under which name, and through which launch call? How many
+warps does it keep on an SM? And which way of launching costs the CPU most?
+
+Without a GPU the Triton kernel runs in Triton's interpreter, in Python: right, slow, and with
+nothing of it in the trace.
+"""
+
+import math
+import os
+from dataclasses import dataclass
+
+import torch
+
+from common import claims
+from common.cli import UserError, one_line_errors, option, parse
+from common.compare import Claim
+from common.lesson import Lesson, Options, run
+from common.workload import Workload
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is declared
+
+import triton
+import triton.language as tl
+
+LOG2_E = math.log2(math.e)
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@triton.jit
+def attend(
+    acc, row_max, row_sum, q, k_ptr, v_ptr, stride_k, stride_v, seq, scale, rows, start, stop,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr, DIAGONAL: tl.constexpr,
+):  # fmt: skip
+    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time: online softmax.
+
+    acc holds the weighted sum of values so far, in units of exp2(row_max). When a tile raises a
+    row's maximum, what is there shrinks. So no score is ever stored, and the result is the same.
+    """
+    columns = tl.arange(0, BLOCK_N)
+    dims = tl.arange(0, BLOCK_D)
+    for n in range(start, stop, BLOCK_N):
+        n = tl.multiple_of(n, BLOCK_N)
+        # num_stages tiles of K and V are in flight: the shared memory that the trace shows.
+        k_ptrs = k_ptr + (n + columns)[None, :] * stride_k + dims[:, None]
+        v_ptrs = v_ptr + (n + columns)[:, None] * stride_v + dims[None, :]
+        # Only diagonal tiles can pass the end; only head dims that are no power of two the side.
+        if DIAGONAL:
+            k_mask = ((n + columns) < seq)[None, :] & (dims < HEAD_DIM)[:, None]
+            v_mask = ((n + columns) < seq)[:, None] & (dims < HEAD_DIM)[None, :]
+            k = tl.load(k_ptrs, mask=k_mask, other=0.0)
+            v = tl.load(v_ptrs, mask=v_mask, other=0.0)
+        elif HEAD_DIM < BLOCK_D:
+            k = tl.load(k_ptrs, mask=(dims < HEAD_DIM)[:, None], other=0.0)
+            v = tl.load(v_ptrs, mask=(dims < HEAD_DIM)[None, :], other=0.0)
+        else:
+            k = tl.load(k_ptrs)
+            v = tl.load(v_ptrs)
+        scores = tl.dot(q, k)  # Tensor Cores; BLOCK_M × BLOCK_N floats, all of them in registers
+        if DIAGONAL:
+            scores = tl.where(rows[:, None] >= (n + columns)[None, :], scores, float("-inf"))
+        # exp(x · scale) = exp2(x · scale · log2 e): the GPU has an instruction for exp2 alone.
+        new_max = tl.maximum(row_max, tl.max(scores, 1) * scale)
+        weights = tl.math.exp2(scores * scale - new_max[:, None])
+        shrink = tl.math.exp2(row_max - new_max)
+        row_sum = row_sum * shrink + tl.sum(weights, 1)
+        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
+        row_max = new_max
+    return acc, row_max, row_sum
+
+
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr,
+    stride_qb, stride_qh, stride_qs, stride_kb, stride_kh, stride_ks,
+    stride_vb, stride_vh, stride_vs, stride_ob, stride_oh, stride_os,
+    heads, group, seq, scale,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """One program: BLOCK_M rows of one head, and only the keys that those rows may see."""
+    # Programs start along the first axis of the grid (all heads) before the second (row tiles).
+    # Counting the tiles down starts every head's longest rows first; short ones fill the gaps.
+    batch, head = tl.program_id(0) // heads, tl.program_id(0) % heads
+    first = (tl.num_programs(1) - 1 - tl.program_id(1)) * BLOCK_M
+    q_ptr += batch.to(tl.int64) * stride_qb + head.to(tl.int64) * stride_qh
+    k_ptr += batch.to(tl.int64) * stride_kb + (head // group).to(tl.int64) * stride_kh
+    v_ptr += batch.to(tl.int64) * stride_vb + (head // group).to(tl.int64) * stride_vh
+    out_ptr += batch.to(tl.int64) * stride_ob + head.to(tl.int64) * stride_oh
+
+    rows, dims = first + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
+    inside = (rows < seq)[:, None] & (dims < HEAD_DIM)[None, :]
+    q = tl.load(q_ptr + rows[:, None] * stride_qs + dims[None, :], mask=inside, other=0.0)
+    acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+    row_max = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    row_sum = tl.zeros([BLOCK_M], tl.float32)
+    # Below the diagonal no mask is needed: the loop that takes nearly all the time has none.
+    acc, row_max, row_sum = attend(
+        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, scale, rows,
+        0, first, HEAD_DIM, BLOCK_D, BLOCK_N, False,
+    )  # fmt: skip
+    acc, row_max, row_sum = attend(
+        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, scale, rows,
+        first, min(first + BLOCK_M, seq), HEAD_DIM, BLOCK_D, BLOCK_N, True,
+    )  # fmt: skip
+    out = (acc / row_sum[:, None]).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + rows[:, None] * stride_os + dims[None, :], out, mask=inside)
+
+
+def tile(block_m: int, block_n: int, warps: int, stages: int) -> triton.Config:
+    return triton.Config(
+        {"BLOCK_M": block_m, "BLOCK_N": block_n}, num_warps=warps, num_stages=stages
+    )
+
+
+# Few, for each is compiled and timed the first time a shape is seen; the choice is kept on disk.
+TILES = [tile(64, 64, 4, 3), tile(128, 64, 8, 3), tile(128, 128, 8, 3), tile(64, 32, 4, 2)]
+tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], cache_results=True)(flash_kernel)
+
+
+def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Causal attention of [batch, heads, seq, head_dim] tensors, bf16 or fp16, head_dim up to 256.
+
+    k and v may have fewer heads than q: a whole number of q's heads then shares each.
+    """
+    if INTERPRETED and q.dtype == torch.bfloat16:  # NumPy has no bf16
+        return triton_attention(q.float(), k.float(), v.float()).to(q.dtype)
+    batch, heads, seq, head_dim = q.shape
+    q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
+    out = torch.empty_like(q)
+    shape = {"HEAD_DIM": head_dim, "BLOCK_D": max(16, triton.next_power_of_2(head_dim))}
+    kernel, more = (flash_kernel, TILES[-1].kwargs) if INTERPRETED else (tuned, {})
+    kernel[lambda meta: (batch * heads, triton.cdiv(seq, meta["BLOCK_M"]))](
+        q, k, v, out,
+        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
+        heads, heads // k.shape[1], seq, LOG2_E / math.sqrt(head_dim),
+        **shape, **more,
+    )  # fmt: skip
+    return out
+
+
+def gluon(work: Workload):
+    from common.hopper import attention, why_not
+
+    if why := why_not(work.head_dim, work.dtype):
+        raise UserError(f"--kernel gluon: {why}; choose --kernel triton")
+    return attention
+
+
+def flex(work: Workload):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    # Once, outside the step: which tiles hold nothing to see, and need not be visited.
+    mask = create_block_mask(
+        lambda batch, head, query, key: query >= key, None, None, work.seq, work.seq, work.device
+    )
+    compiled = torch.compile(flex_attention)
+    return lambda q, k, v: compiled(q, k, v, block_mask=mask)
+
+
+def hub(repository: str):
+    try:
+        from kernels import get_kernel
+
+        version = 3 if repository == FLASH_ATTN_2 else 1
+        kernel = get_kernel(repository, version=version)
+    except (ImportError, OSError, ValueError) as error:
+        raise UserError(
+            f"--kernel hub: cannot load {repository}: {str(error).splitlines()[0]} "
+            "Without a network: fill the cache before, set LOCAL_KERNELS=REPO=PATH, "
+            "or choose --kernel triton or flex"
+        ) from error
+    return lambda q, k, v: first(kernel.flash_attn_func(q, k, v, causal=True))
+
+
+def fa4(work: Workload):
+    try:
+        from flash_attn.cute import flash_attn_func
+    except ImportError as error:
+        raise UserError(
+            f"--kernel fa4: {error}; install it with uv run --extra fa4 04_d_kernels_attention.py"
+        ) from error
+    return lambda q, k, v: first(flash_attn_func(q, k, v, causal=True))
+
+
+def first(result):
+    """The output alone: some builds return the softmax statistics behind it."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+FLASH_ATTN_2 = "kernels-community/flash-attn2"
+
+
+@dataclass(frozen=True)
+class KernelOptions(Options):
+    kernel: str = option("triton", "triton, gluon, flex, hub, hub:REPO or fa4", metavar="KERNEL")
+
+    @property
+    def variant(self) -> str:
+        return self.kernel.replace(":", "-").replace("/", "-")
+
+
+def build(options: KernelOptions):
+    """What `--kernel` names: the function that makes the attention, and its guess."""
+    name, _, repository = options.kernel.partition(":")
+    builders = {
+        "triton": lambda work: triton_attention,
+        "gluon": gluon,
+        "flex": flex,
+        "hub": lambda work: hub(repository or FLASH_ATTN_2),
+        "fa4": fa4,
+    }
+    if name not in builders or (repository and name != "hub"):
+        raise UserError(
+            f"--kernel {options.kernel}: choose triton, gluon, flex, hub, hub:REPO or fa4"
+        )
+    return builders[name], name
+
+
+ONE_KERNEL = (
+    Claim("attention is one kernel", claims.one_kernel("attention")),
+    Claim("no score matrix is ever in memory", claims.no_score_matrix),
+    Claim("no transpose on the CPU", claims.op_count("aten::transpose", 0)),
+)
+LAUNCH = {
+    # Triton's own launcher; the compiled graph's; a binding that calls the CUDA runtime.
+    "triton": "cuLaunchKernelEx",
+    "flex": "cuLaunchKernel",
+    "hub": "cudaLaunchKernel",
+}
+
+
+def lesson(name: str) -> Lesson:
+    more = ()
+    if name in LAUNCH:
+        question = claims.launched_by("attention", LAUNCH[name])
+        more = (Claim(f"it is launched through {LAUNCH[name]}", question),)
+    return Lesson(
+        title="kernels",
+        label="flash_kernel_fwd",
+        guess="attention",
+        lessons={
+            "-attention": "on the CPU the kernel is Python (Triton's interpreter) or one compiled "
+            "function (flex): no op of it is in the trace.",
+        },
+        claims=(*ONE_KERNEL, *more),
+        cuda_only=name in ("gluon", "fa4"),
+        layout="bshd" if name in ("hub", "fa4") else "bhsd",
+    )
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        options = parse(KernelOptions, __doc__, "--kernel flex")
+        attention, name = build(options)
+        run(__file__, lesson(name), lesson(name), attention, options)

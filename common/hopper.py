@@ -1,0 +1,415 @@
+"""Causal FlashAttention forward for Hopper GPUs in Gluon, in the manner of FlashAttention-3.
+
+Gluon is Triton's lower level: tiles stay, but the kernel itself says which warps do what, where
+each tile lives and when it moves. Written for Triton 3.6 and 3.9 (``triton.experimental.gluon``);
+needs an sm_90 GPU, head_dim 64 or 128, and 16-byte aligned rows. The Triton kernel in 04_d is
+the one to read first: the arithmetic is the same, everything here is about overlap.
+
+Who does what in one CTA:
+
+* one *producer* warp only issues TMA copies: K and V tiles into a ring of STAGES shared buffers;
+* NUM_WG *consumer* warpgroups (4 warps, 128 threads) own 64 query rows each. They share every
+  K and V tile, so one copy from L2 feeds NUM_WG * 64 rows;
+* in a warpgroup, the tensor cores work on Q K(j+1) and P V(j) (wgmma runs on its own once issued)
+  while the same threads compute the softmax: two products and one softmax are always in flight;
+* the grid is as many CTAs as fit; each walks over tiles, longest rows first, so the copies for
+  its next tile start while its last one is still being multiplied and stored.
+
+mbarriers keep them honest: ``k_full[s]`` completes when the K bytes of stage s have landed,
+``k_empty[s]`` when every warpgroup has let go of them. V is let go one step later than K: with
+room for many stages it shares K's two barriers (fewer waits), with room for two it has its own
+(SPLIT), so that the next K can be on its way. A barrier's phase flips at each completion: ``& 1``.
+"""
+
+import math
+
+import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+LOG2_E = 1.4426950408889634
+ROWS = gl.constexpr(64)  # query rows of one warpgroup: the M of one wgmma instruction
+
+# Triton 3.9 renamed the two TMA copies.
+tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
+tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
+
+
+@gluon.jit
+def _rounds(tiles):
+    """How many tiles this CTA gets: every CTA one a round, the last round may be short."""
+    grid = gl.num_programs(0)
+    full = tiles // grid
+    pos = gl.program_id(0)
+    if full % 2 == 1:
+        pos = grid - 1 - pos
+    return full + (pos < tiles - full * grid).to(gl.int32)
+
+
+@gluon.jit
+def _tile(r, heads_total, row_blocks):
+    """(head, row block) of this CTA's tile in round r: longest rows first, and every other round
+    is dealt backwards, so that whoever got a long tile now gets a short one next."""
+    pos = gl.program_id(0)
+    if r % 2 == 1:
+        pos = gl.num_programs(0) - 1 - pos
+    t = r * gl.num_programs(0) + pos
+    return t % heads_total, row_blocks - 1 - t // heads_total
+
+
+@gluon.jit
+def _producer(args, NUM_WG: gl.constexpr, SPLIT: gl.constexpr):
+    """One warp, 24 registers a thread: keep the ring of K and V tiles filled, across tiles."""
+    (
+        k_desc,
+        v_desc,
+        k_smem,
+        v_smem,
+        k_full,
+        v_full,
+        k_empty,
+        v_empty,
+        heads,
+        group,
+        heads_total,
+        tiles,
+        row_blocks,
+    ) = args
+    STAGES: gl.constexpr = k_smem.shape[0]
+    N: gl.constexpr = k_smem.shape[3]
+    D: gl.constexpr = k_smem.shape[4]
+    M: gl.constexpr = NUM_WG * ROWS
+    it = 0
+    for r in range(_rounds(tiles)):
+        z, m = _tile(r, heads_total, row_blocks)
+        batch = z // heads
+        head = (z % heads) // group
+        blocks = (m * M + M + N - 1) // N
+        for i in range(blocks):
+            stage = it % STAGES
+            phase = ((it // STAGES) & 1) ^ 1
+            n = (blocks - 1 - i) * N  # from the diagonal down to key 0
+            mbarrier.wait(k_empty.index(stage), phase)
+            mbarrier.expect(k_full.index(stage), N * D * 2 * (1 if SPLIT else 2))
+            tma_load(k_desc, [batch, head, n, 0], k_full.index(stage), k_smem.index(stage))
+            if SPLIT:
+                mbarrier.wait(v_empty.index(stage), phase)
+                mbarrier.expect(v_full.index(stage), N * D * 2)
+            tma_load(v_desc, [batch, head, n, 0], v_full.index(stage), v_smem.index(stage))
+            it += 1
+
+
+@gluon.jit
+def _load_q(q_desc, q_smem, bar, z, heads, row, pred):
+    mbarrier.expect(bar, ROWS * q_smem.shape[3] * 2, pred=pred)
+    tma_load(q_desc, [z // heads, z % heads, row, 0], bar, q_smem, pred=pred)
+
+
+@gluon.jit
+def _consumer(
+    args, W: gl.constexpr, NUM_WG: gl.constexpr, SPLIT: gl.constexpr, Q_IN_REGS: gl.constexpr
+):
+    """Warpgroup W: 64 rows of each tile. Scores, weights and output never leave its registers."""
+    (
+        q_desc,
+        out_desc,
+        q_smem,
+        o_smem,
+        k_smem,
+        v_smem,
+        q_full,
+        k_full,
+        v_full,
+        k_empty,
+        v_empty,
+        heads,
+        heads_total,
+        tiles,
+        row_blocks,
+        scale_log2,
+    ) = args
+    STAGES: gl.constexpr = k_smem.shape[0]
+    N: gl.constexpr = k_smem.shape[3]
+    D: gl.constexpr = k_smem.shape[4]
+    M: gl.constexpr = NUM_WG * ROWS
+    dtype: gl.constexpr = k_smem.dtype
+    # Registers a thread: scores N/2, output D/2, weights (16 bit) N/4, Q (if kept) D/4.
+    s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    q_layout: gl.constexpr = gl.DotOperandLayout(0, s_layout, 2)
+    p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
+    s_rows: gl.constexpr = gl.SliceLayout(1, s_layout)
+    o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
+    o_zero = gl.zeros([ROWS, D], gl.float32, o_layout)
+    s_zero = gl.zeros([ROWS, N], gl.float32, s_layout)
+
+    rounds = _rounds(tiles)
+    z, m = _tile(0, heads_total, row_blocks)
+    _load_q(q_desc, q_smem.index(W), q_full.index(W), z, heads, m * M + W * ROWS, True)
+    it = 0  # K/V tiles consumed so far: the ring's position, in step with the producer's
+    for r in range(rounds):
+        z, m = _tile(r, heads_total, row_blocks)
+        row0 = m * M + W * ROWS
+        end = it + (m * M + M + N - 1) // N
+        first = end - (row0 + ROWS + N - 1) // N
+        for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
+            mbarrier.wait(k_full.index(i % STAGES), (i // STAGES) & 1)
+            mbarrier.arrive(k_empty.index(i % STAGES))
+            if SPLIT:
+                mbarrier.wait(v_full.index(i % STAGES), (i // STAGES) & 1)
+                mbarrier.arrive(v_empty.index(i % STAGES))
+
+        mbarrier.wait(q_full.index(W), r & 1)
+        if Q_IN_REGS:  # a wgmma can take its left side from registers: half the shared reads
+            q = q_smem.index(W).reshape([ROWS, D]).load(q_layout)
+        else:
+            q = q_smem.index(W).reshape([ROWS, D])
+
+        # The diagonal tile comes first: the only one that needs a mask.
+        stage = first % STAGES
+        mbarrier.wait(k_full.index(stage), (first // STAGES) & 1)
+        s = warpgroup_mma(
+            q,
+            k_smem.index(stage).reshape([N, D]).permute((1, 0)),
+            s_zero,
+            use_acc=False,
+            is_async=True,
+        )
+        s = warpgroup_mma_wait(0, deps=[s])
+        if SPLIT:
+            mbarrier.arrive(k_empty.index(stage))
+        rows = row0 + gl.arange(0, ROWS, s_rows)
+        cols = (end - 1 - first) * N + gl.arange(0, N, gl.SliceLayout(0, s_layout))
+        s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
+        row_max = gl.max(s, 1) * scale_log2
+        p32 = gl.exp2(s * scale_log2 - gl.expand_dims(row_max, 1))
+        row_sum = gl.sum(p32, 1)
+        p = gl.convert_layout(p32.to(dtype), p_layout)
+        acc = o_zero
+
+        for i in range(first + 1, end):
+            stage = i % STAGES
+            before = (i - 1) % STAGES
+            k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
+            v = v_smem.index(before).reshape([N, D])
+            mbarrier.wait(k_full.index(stage), (i // STAGES) & 1)
+            s_next = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
+            if SPLIT:
+                mbarrier.wait(v_full.index(before), ((i - 1) // STAGES) & 1)
+            o_next = warpgroup_mma(p, v, acc, is_async=True)
+            s = warpgroup_mma_wait(1, deps=[s_next])  # Q K is done, P V may still run
+            if SPLIT:
+                mbarrier.arrive(k_empty.index(stage))
+            new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
+            p32 = gl.exp2(s * scale_log2 - gl.expand_dims(new_max, 1))
+            shrink = gl.exp2(row_max - new_max)
+            row_max = new_max
+            row_sum = row_sum * shrink + gl.sum(p32, 1)
+            acc = warpgroup_mma_wait(0, deps=[o_next])
+            mbarrier.arrive(v_empty.index(before))
+            acc = acc * gl.expand_dims(gl.convert_layout(shrink, o_rows), 1)
+            p = gl.convert_layout(p32.to(dtype), p_layout)
+
+        # Every product with Q is done: fetch the next tile's Q behind the last P V and the store.
+        zn, mn = _tile(r + 1, heads_total, row_blocks)
+        stage = (end - 1) % STAGES
+        if SPLIT:
+            mbarrier.wait(v_full.index(stage), ((end - 1) // STAGES) & 1)
+        o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
+        acc = warpgroup_mma_wait(0, deps=[o_next])
+        mbarrier.arrive(v_empty.index(stage))
+        _load_q(
+            q_desc, q_smem.index(W), q_full.index(W), zn, heads, mn * M + W * ROWS, r + 1 < rounds
+        )
+        total = gl.convert_layout(row_sum, o_rows)
+        out = (acc * gl.expand_dims(1.0 / total, 1)).to(dtype)
+        tma.store_wait(0)  # the previous tile's output has left the buffer
+        o_smem.index(W).reshape([ROWS, D]).store(out)
+        fence_async_shared()  # make ordinary stores visible to the copy engine
+        tma_store(out_desc, [z // heads, z % heads, row0, 0], o_smem.index(W))
+        it = end
+    tma.store_wait(0)
+
+
+@gluon.jit
+def flash_kernel_fwd_hopper(
+    q_desc,
+    k_desc,
+    v_desc,
+    out_desc,
+    heads,
+    group,
+    heads_total,
+    tiles,
+    row_blocks,
+    scale_log2,
+    NUM_WG: gl.constexpr,
+    N: gl.constexpr,
+    D: gl.constexpr,
+    STAGES: gl.constexpr,
+    SPLIT: gl.constexpr,
+    Q_IN_REGS: gl.constexpr,
+    REGS: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    dtype: gl.constexpr = k_desc.dtype
+    bar: gl.constexpr = mbarrier.MBarrierLayout()
+    q_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], q_desc.layout)
+    o_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], out_desc.layout)
+    k_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], k_desc.layout)
+    v_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], v_desc.layout)
+    q_full = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
+    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
+    k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
+    if SPLIT:
+        v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
+        v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
+    else:
+        v_full = k_full
+        v_empty = k_empty
+    for i in gl.static_range(NUM_WG):
+        mbarrier.init(q_full.index(i), count=1)
+    for i in gl.static_range(STAGES):
+        mbarrier.init(k_full.index(i), count=1)
+        mbarrier.init(k_empty.index(i), count=NUM_WG)
+        if SPLIT:
+            mbarrier.init(v_full.index(i), count=1)
+            mbarrier.init(v_empty.index(i), count=NUM_WG)
+    fence_async_shared()
+
+    c = (
+        q_desc,
+        out_desc,
+        q_smem,
+        o_smem,
+        k_smem,
+        v_smem,
+        q_full,
+        k_full,
+        v_full,
+        k_empty,
+        v_empty,
+        heads,
+        heads_total,
+        tiles,
+        row_blocks,
+        scale_log2,
+    )
+    p = (
+        k_desc,
+        v_desc,
+        k_smem,
+        v_smem,
+        k_full,
+        v_full,
+        k_empty,
+        v_empty,
+        heads,
+        group,
+        heads_total,
+        tiles,
+        row_blocks,
+    )
+    # setmaxnreg moves registers from the producer to the consumers: REGS each, 24 for the producer.
+    if NUM_WG == 2:
+        gl.warp_specialize(
+            [
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_producer, (p, NUM_WG, SPLIT)),
+            ],
+            [4, 1],
+            [REGS, 24],
+        )
+    elif NUM_WG == 3:
+        gl.warp_specialize(
+            [
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_producer, (p, NUM_WG, SPLIT)),
+            ],
+            [4, 4, 1],
+            [REGS, REGS, 24],
+        )
+    else:
+        gl.warp_specialize(
+            [
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_producer, (p, NUM_WG, SPLIT)),
+            ],
+            [4, 4, 4, 1],
+            [REGS, REGS, REGS, 24],
+        )
+
+
+# NUM_WG: (registers a consumer thread, registers a thread at launch: 65,536 over all threads).
+REGISTERS = {2: (240, 168), 3: (160, 128), 4: (112, 96)}
+
+
+def config_for(head_dim, seq):
+    """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS): the best measured on an H200."""
+    if head_dim == 64:
+        return (4, 64, 8, False, False) if seq < 8192 else (3, 128, 2, True, False)
+    return (2, 64, 4, False, True) if seq <= 1024 else (2, 128, 2, True, True)
+
+
+def why_not(head_dim: int, dtype: str) -> str | None:
+    """None where this kernel can run, else what it needs. Rows must also be 16-byte aligned."""
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9:
+        return "needs a Hopper GPU (sm_90)"
+    if head_dim not in (64, 128):
+        return f"needs head_dim 64 or 128, not {head_dim}"
+    return None if dtype in ("bf16", "fp16") else f"needs bf16 or fp16, not {dtype}"
+
+
+def _desc(t, rows):
+    """What the copy engine needs to know: shape, strides and the box [1, 1, rows, head_dim]. It
+    fills rows past the end of the sequence with zeros and never writes them."""
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
+    return TensorDescriptor(t, list(t.shape), list(t.stride()), [1, 1, rows, t.shape[-1]], layout)
+
+
+def attention(q, k, v, config=None):
+    """Causal attention of ``[batch, heads, seq, head_dim]``; k and v may have fewer heads (GQA)."""
+    batch, heads, seq, head_dim = q.shape
+    out = torch.empty_like(q)
+    wgs, n, stages, split, q_regs = config or config_for(head_dim, seq)
+    regs, at_launch = REGISTERS[wgs]
+    row_blocks = triton.cdiv(seq, 64 * wgs)
+    tiles = batch * heads * row_blocks
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    flash_kernel_fwd_hopper[(min(tiles, sms),)](
+        _desc(q, 64),
+        _desc(k, n),
+        _desc(v, n),
+        _desc(out, 64),
+        heads,
+        heads // k.shape[1],
+        batch * heads,
+        tiles,
+        row_blocks,
+        LOG2_E / math.sqrt(head_dim),
+        NUM_WG=wgs,
+        N=n,
+        D=head_dim,
+        STAGES=stages,
+        SPLIT=split,
+        Q_IN_REGS=q_regs,
+        REGS=regs,
+        num_warps=4,
+        maxnreg=at_launch,
+    )
+    return out

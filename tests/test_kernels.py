@@ -1,0 +1,164 @@
+"""04_d: the Triton kernel against the float64 reference, and the other ways in.
+
+Here the kernel runs in Triton's interpreter; on a GPU the same cases run compiled, and more.
+"""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.workload import TOLERANCE, Workload, relative_error
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = "04_d_kernels_attention.py"
+CUDA = torch.cuda.is_available()
+DEVICE = "cuda" if CUDA else "cpu"
+
+CASES = [
+    Workload(1, 1, 1, 16, "fp16", DEVICE),
+    Workload(2, 3, 17, 64, "fp16", DEVICE),
+    Workload(1, 2, 65, 40, "fp16", DEVICE),  # past one tile; head_dim no power of two
+    Workload(1, 1, 100, 96, "bf16", DEVICE),
+    Workload(1, 1, 33, 256, "bf16", DEVICE),
+]
+ON_GPU = [
+    Workload(batch, heads, seq, head_dim, dtype, "cuda")
+    for head_dim in (16, 40, 64, 80, 96, 128, 160, 192, 256)
+    for seq in (1, 17, 64, 1000, 1023, 1025)
+    for batch, heads in ((1, 3), (3, 5))
+    for dtype in ("bf16", "fp16")
+]
+
+
+@pytest.fixture(scope="module")
+def script():
+    return runpy.run_path(str(ROOT / SCRIPT))
+
+
+def poisoned(attention, q, k, v):
+    """The output, with NaN where nothing was written: the allocator hands out the freed block."""
+    block = torch.full_like(q, float("nan"))
+    del block
+    return attention(q, k, v)
+
+
+@pytest.mark.parametrize("work", CASES + (ON_GPU if CUDA else []), ids=str)
+def test_triton_kernel_is_attention(script, work):
+    q, k, v = work.inputs(seed=work.seq)
+    output = poisoned(script["triton_attention"], q, k, v)
+    assert relative_error(output, q, k, v) <= TOLERANCE[work.dtype]
+
+
+def test_triton_kernel_reads_any_strides(script):
+    work = Workload(1, 2, 40, 32, "fp16", DEVICE)
+    q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in work.inputs())
+    assert not q.is_contiguous()
+    assert relative_error(script["triton_attention"](q, k, v), q, k, v) <= TOLERANCE["fp16"]
+    v = v.transpose(2, 3).contiguous().transpose(2, 3)  # not even the last dimension in order
+    assert relative_error(script["triton_attention"](q, k, v), q, k, v) <= TOLERANCE["fp16"]
+
+
+def test_triton_kernel_shares_keys_among_query_heads(script):
+    q, _, _ = Workload(1, 4, 20, 16, "fp16", DEVICE).inputs(1)
+    k, v, _ = Workload(1, 2, 20, 16, "fp16", DEVICE).inputs(2)
+    output = script["triton_attention"](q, k, v)
+    k, v = (x.repeat_interleave(2, dim=1) for x in (k, v))
+    assert relative_error(output, q, k, v) <= TOLERANCE["fp16"]
+
+
+@pytest.mark.skipif(
+    not CUDA or torch.cuda.get_device_capability()[0] != 9, reason="needs a Hopper GPU"
+)
+@pytest.mark.parametrize("work", [w for w in ON_GPU if w.head_dim in (64, 128)], ids=str)
+def test_hopper_kernel_is_attention(work):
+    from common.hopper import attention
+
+    q, k, v = work.inputs(seed=work.seq)
+    output = poisoned(attention, q, k, v)
+    assert relative_error(output, q, k, v) <= TOLERANCE[work.dtype]
+    assert torch.equal(output, attention(q, k, v))  # a result that moves would be a race
+
+
+def run(*arguments, **environment) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, SCRIPT, "--device", "cpu", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+SMALL = ("--batch", 1, "--heads", 2, "--seq", 48, "--head-dim", 16)
+
+
+@pytest.mark.parametrize("kernel", ["triton", "flex"])
+def test_recorded_without_a_gpu(tmp_path, kernel):
+    done = run("--kernel", kernel, *SMALL, "--traces", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["region"] == "flash_kernel_fwd" and found["regions"] == 3
+    assert found["about"]["variant"] == kernel
+    assert found["about"]["relative_error"] <= TOLERANCE["bf16"]
+
+
+KERNEL = """
+import torch
+def flash_attn_func(q, k, v, causal=False):
+    assert q.shape == (1, 48, 2, 16), q.shape   # [batch, seq, heads, head_dim]
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    return out.transpose(1, 2)
+"""
+
+
+METADATA = {
+    "name": "local",
+    "id": "local",
+    "version": 3,
+    "license": "Apache-2.0",
+    "python-depends": [],
+    "backend": {"type": "cpu"},
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "repository"),
+    [("hub", "kernels-community/flash-attn2"), ("hub:someone/theirs", "someone/theirs")],
+)
+def test_a_local_kernel_repository_stands_for_the_hub(tmp_path, kernel, repository):
+    build = tmp_path / "repository" / "build" / "torch-universal"
+    build.mkdir(parents=True)
+    (build / "__init__.py").write_text(KERNEL)
+    (build / "metadata.json").write_text(json.dumps(METADATA))
+    done = run(
+        "--kernel", kernel, *SMALL, "--traces", tmp_path / "traces", "--json",
+        LOCAL_KERNELS=f"{repository}={tmp_path / 'repository'}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    about = json.loads(done.stdout)["about"]
+    assert about["shape"] == [1, 2, 48, 16] and about["variant"].startswith("hub")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        ("hub", ("kernels-community/flash-attn2", "LOCAL_KERNELS", "--kernel triton")),
+        ("gluon", ("gluon", "CUDA")),
+        ("fa4", ("fa4", "CUDA")),
+        ("nope", ("nope", "triton, gluon, flex")),
+        ("triton:x", ("triton:x",)),
+    ],
+)
+def test_what_cannot_be_had_is_one_line(tmp_path, kernel, words):
+    done = run("--kernel", kernel, *SMALL, "--traces", tmp_path, HF_HUB_OFFLINE="1")
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: ") and all(word in last for word in words), done.stderr
+    assert "Traceback" not in done.stderr
