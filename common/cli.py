@@ -88,6 +88,9 @@ def positive(text: str) -> int:
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
     """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # no file, but something that stands in for one
+            stream.reconfigure(errors="replace")  # a pipe on Windows has no "−"
     try:
         yield
         sys.stdout.flush()

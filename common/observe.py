@@ -241,7 +241,7 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
             for call in made
             for event in answers.get(id(call), ())
         ]
-        steps.sort(key=lambda step: step.gpu.start or 0)
+        steps = _in_gpu_order(steps)
         forwards.append(
             Forward(
                 cpu_ns=span.end - span.start,
@@ -319,6 +319,8 @@ def _join(trace: Trace):
     ]
     # One launch starts one kernel. If just as many launches went without, the ids were mixed up,
     # and both sides still stand in order.
+    lost.sort(key=lambda call: call.start)
+    surplus.sort(key=lambda event: event.start or 0)
     mixed_up = len(surplus) == len(lost)
     pairs = (
         zip(lost, surplus, strict=True)
@@ -411,6 +413,16 @@ def _gpu_step(
             event.block,
         ),
     )
+
+
+def _in_gpu_order(steps: Sequence[Step]) -> list[Step]:
+    """Steps in order of launch, put in order of their start. One whose start is unknown stays
+    behind what was launched before it, as on a stream."""
+    moments, latest = [], 0
+    for step in steps:
+        latest = step.gpu.start or latest
+        moments.append(latest)
+    return [steps[i] for i in sorted(range(len(steps)), key=moments.__getitem__)]
 
 
 def _cpu_steps(ops: Sequence[Op]) -> list[Step]:

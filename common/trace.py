@@ -238,7 +238,7 @@ def _json_bytes(path: Path) -> bytes:
 
 
 # A string, or a number that Python's and JavaScript's writers print and JSON does not know.
-_NON_FINITE = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?\bInfinity\b|\bNaN\b)', re.S)
+_NON_FINITE = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?\b(?:Infinity|NaN)\b)', re.S)
 
 
 def _without_non_finite(data: bytes) -> tuple[bytes, int]:
@@ -284,8 +284,12 @@ def _why_not_json(data: bytes, error: str) -> str:
     if not found:
         return f"not valid JSON ({error})"
     at = int(found[1])
-    if "escape" in error:  # the decoder has read on
+    # The decoder has read on: past the backslash, or four letters that might have been null.
+    if "escape" in error:
         at = data.rfind(b"\\", 0, at)
+    elif word := re.search(rb"[:,\[\s]([tfn]\w*)\W*\Z", data[max(0, at - 6) : at]):
+        if word[1] not in (b"true", b"false", b"null"):
+            at -= len(word[0]) - 1
     line = data.count(b"\n", 0, at) + 1
     column = at - data.rfind(b"\n", 0, at)
     byte = data[at : at + 1]

@@ -99,7 +99,7 @@ def forward(ts, *steps, first=None, label=LABEL, call="cudaLaunchKernel", **args
     """One labelled forward of `(ops, kernel name, µs)`: ops from the outermost to the one that
     launches, "masked_fill clone copy_"; the name "copy" or "memset" makes one of those; the name
     "" makes no GPU event. Ops take 20 µs, one step after the other; the GPU runs 1 ms behind."""
-    events = [region(ts, 20 * len(steps) + 10)]
+    events = [region(ts, 20 * len(steps) + 10, label)]
     gpu_time = ts + 1000
     for number, (ops, name, us) in enumerate(steps):
         at, correlation = ts + 5 + 20 * number, (first or ts + 1) + number
@@ -130,12 +130,20 @@ def story(**changes) -> dict:
 
 
 def trace(*events, about=None, device=H200) -> dict:
-    """The file's JSON; `events` are events or lists of them."""
-    flat = [e for item in events for e in (item if isinstance(item, list) else [item])]
+    """The file's JSON; `events` are events, or lists of them however deep."""
+    flat = list(_flat(events))
     names = [{"name": "process_name", "ph": "M", "ts": START, "pid": THREAD, "tid": 0, "args": {}}]
     file = {"schemaVersion": 1, "deviceProperties": [device] if device else [],
             "traceEvents": names + flat, "traceName": "trace.json"}  # fmt: skip
     return file | ({"profiling_attention": about} if about is not None else {})
+
+
+def _flat(events):
+    for item in events:
+        if isinstance(item, dict):
+            yield item
+        else:
+            yield from _flat(item)
 
 
 def write(folder: Path, content, name="trace.json") -> Path:

@@ -1,0 +1,238 @@
+"""Alignment against a brute force, and steps as a reader sees them."""
+
+import random
+from itertools import combinations
+
+import pytest
+from build import NVJET, SOFTMAX, forward, recording, recordings, region, trace, write
+
+from common.cli import UserError
+from common.compare import (
+    Claim,
+    Evidence,
+    Row,
+    align,
+    answer,
+    differences,
+    not_visible,
+    parse_guess,
+    rows,
+    wrappers,
+    yes_if,
+)
+from common.observe import VOCABULARY, observe
+from common.trace import read
+
+
+def look(tmp_path, *events, name="trace.json", **more):
+    return observe(read(write(tmp_path, trace(*events, **more), name)))
+
+
+def recorded(*what):
+    return observe(read(recording(*what)))
+
+
+def kinds(seen):
+    return [row.kind for row in rows(seen.steps)]
+
+
+# ── Alignment ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def agreements(left, right) -> int:
+    """The most that can agree in order, by trying every choice."""
+    for size in range(min(len(left), len(right)), 0, -1):
+        if {tuple(c) for c in combinations(left, size)} & {
+            tuple(c) for c in combinations(right, size)
+        }:
+            return size
+    return 0
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_alignment_keeps_everything_in_order_and_agrees_as_often_as_possible(seed):
+    rng = random.Random(seed)
+    words = "matmul mul mask copy"[: rng.choice([6, 10, 20])].split()
+    guess = rng.choices(words, k=rng.randint(0, 7))
+    seen = [Row(kind, ()) for kind in rng.choices(words, k=rng.randint(0, 8))]
+    pairs = align(guess, seen)
+    assert [pair.guess for pair in pairs if pair.guess] == guess
+    assert [id(pair.row) for pair in pairs if pair.row] == list(map(id, seen))
+    assert all(pair.guess or pair.row for pair in pairs)
+    both = [pair for pair in pairs if pair.guess and pair.row]
+    assert all(pair.guess == pair.row.kind for pair in both)
+    assert len(both) == agreements(guess, [row.kind for row in seen])
+
+
+def test_a_right_guess_agrees_in_every_line():
+    for what in recordings():
+        seen = rows(recorded(*what).steps)
+        pairs = align([row.kind for row in seen], seen)
+        assert [(pair.guess, pair.row) for pair in pairs] == [(row.kind, row) for row in seen]
+
+
+def test_the_naive_guess_misses_the_copy_alone():
+    pairs = align("matmul mul mask softmax matmul".split(), rows(recorded("04_a", "eager").steps))
+    assert [pair.row.kind for pair in pairs if pair.guess is None] == ["copy"]
+    assert all(pair.row for pair in pairs)
+
+
+def test_guesses_are_words_of_the_vocabulary():
+    assert parse_guess("matmul softmax matmul") == ("matmul", "softmax", "matmul")
+    assert parse_guess(" MatMul,softmax ,  mask\n") == ("matmul", "softmax", "mask")
+    assert parse_guess(" ".join(VOCABULARY)) == VOCABULARY
+    for text in ("matmull", "matmul soft max", "matmul;mul", "aten::mul"):
+        with pytest.raises(UserError, match="is no kind of step; choose from matmul attention"):
+            parse_guess(text)
+    for text in ("", " ", ","):
+        with pytest.raises(UserError, match="no step given"):
+            parse_guess(text)
+
+
+# ── Rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("what", recordings())
+def test_rows_hold_every_step_once_and_in_order(what):
+    steps = recorded(*what).steps
+    assert [step for row in rows(steps) for step in row.steps] == list(steps)
+
+
+def test_rows_of_the_recordings():
+    naive = "matmul mul copy mask softmax matmul"
+    assert kinds(recorded("04_a", "eager")) == naive.split()
+    assert kinds(recorded("04_b", "eager")) == naive.replace(" copy", "").split()
+    assert kinds(recorded("04_a", "compile")) == ["matmul", "fused", "matmul"]
+    for backend in ("auto", "efficient", "flash", "cudnn"):
+        assert kinds(recorded("04_c", "eager", backend)) == ["attention"]
+
+
+def test_a_memset_joins_the_kernel_that_it_prepares():
+    first = rows(recorded("04_a", "eager").steps)[0]
+    assert [step.kind for step in first.steps] == ["memset", "matmul"]
+    assert first.main.kind == "matmul"
+    assert first.ns == sum(step.ns for step in first.steps)
+
+
+def test_a_memset_of_its_own_stays_alone(tmp_path):
+    """That of another op prepares nothing for the next."""
+    seen = look(tmp_path, forward(100, ("zero_", "memset", 1), ("mul", "k", 5)))
+    assert kinds(seen) == ["memset", "mul"]
+    assert kinds(look(tmp_path, forward(100, ("mul", "k", 5), ("zero_", "memset", 1)))) == [
+        "mul",
+        "memset",
+    ]
+
+
+def test_math_s_long_runs_are_grouped_by_the_op():
+    """20 kernels in 14 lines: the safe softmax's five as one, neighbouring casts counted."""
+    seen = rows(recorded("04_c", "eager", "math").steps)
+    assert len(seen) == 14
+    [softmax] = [row for row in seen if row.op]
+    assert (softmax.kind, softmax.op, len(softmax.steps)) == ("softmax", "aten::_safe_softmax", 5)
+    assert all(step.under("aten::_safe_softmax") for step in softmax.steps)
+    assert [len(row.steps) for row in seen if row.kind == "cast"] == [3, 1, 1]
+
+
+def test_what_masked_fill_copies_is_not_merged_with_what_it_fills():
+    """The lesson of 04_a: two steps under one op are still two lines."""
+    copy, mask = rows(recorded("04_a", "eager").steps)[2:4]
+    assert (copy.kind, mask.kind) == ("copy", "mask")
+    assert copy.main.under("aten::masked_fill") and mask.main.under("aten::masked_fill")
+
+
+def test_equal_neighbours_count_together_and_others_do_not(tmp_path):
+    seen = look(
+        tmp_path,
+        forward(100, ("mul", "k", 5), ("mul", "k", 7), ("add", "k", 1), ("mul", "k", 2),
+                ("x mul", "k", 3)),
+    )  # fmt: skip
+    assert [(row.kind, len(row.steps), row.ns) for row in rows(seen.steps)] == [
+        ("mul", 2, 12_000), ("add", 1, 1_000), ("mul", 1, 2_000), ("mul", 1, 3_000),
+    ]  # fmt: skip
+
+
+def test_the_longest_step_stands_for_its_row(tmp_path):
+    seen = look(tmp_path, forward(100, ("mul", "short", 5), ("mul", "long", 50), ("mul", "mid", 9)))
+    [row] = rows(seen.steps)
+    assert row.main.name == "long"
+
+
+def test_a_row_with_an_unknown_time_has_none(tmp_path):
+    events = forward(100, ("mul", "k", 5), ("mul", "k", 5))
+    events[-1] |= {"ts": 0, "dur": 0}
+    [row] = rows(look(tmp_path, events).steps)
+    assert row.ns is None
+
+
+def test_wrappers_are_what_all_steps_share():
+    assert [op.name for op in wrappers(recorded("04_c", "eager", "math").steps)] == [
+        "aten::scaled_dot_product_attention",
+        "aten::_scaled_dot_product_attention_math",
+    ]
+    assert wrappers(recorded("04_a", "eager").steps) == ()
+    assert wrappers(()) == ()
+    # A single step keeps the op that launches it.
+    for step in recorded("04_c", "eager", "flash").steps:
+        assert step.ops[len(wrappers([step])) :]
+
+
+def test_two_calls_of_one_op_are_not_one_wrapper(tmp_path):
+    seen = look(tmp_path, forward(100, ("f mul", "k", 5), ("f add", "k", 5)))
+    assert wrappers(seen.steps) == ()
+
+
+# ── Two recordings ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_naive_against_in_place_differ_by_the_copy_alone():
+    pairs = differences(recorded("04_a", "eager"), recorded("04_b", "eager"))
+    assert [(a and a.kind, b and b.kind) for a, b in pairs if not (a and b)] == [("copy", None)]
+    assert [a.kind for a, b in pairs if a and b] == ["matmul", "mul", "mask", "softmax", "matmul"]
+
+
+@pytest.mark.parametrize("what", recordings())
+def test_nothing_differs_from_itself(what):
+    assert all(a.kind == b.kind for a, b in differences(recorded(*what), recorded(*what)))
+
+
+def test_differences_are_told_from_both_sides(tmp_path):
+    a = look(tmp_path, forward(100, ("matmul", NVJET, 5), ("add", "k", 1)), name="a.json")
+    b = look(tmp_path, forward(100, ("matmul", NVJET, 5), ("softmax", SOFTMAX, 2)), name="b.json")
+    sides = [(x and x.kind, y and y.kind) for x, y in differences(a, b)]
+    assert sorted(sides, key=str) == sorted(
+        [("matmul", "matmul"), ("add", None), (None, "softmax")], key=str
+    )
+    empty = look(tmp_path, region(0, 10), name="c.json")
+    assert differences(empty, empty) == []
+    assert [(x, y.kind) for x, y in differences(empty, b)] == [(None, "matmul"), (None, "softmax")]
+
+
+# ── Claims ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refuses(evidence):
+    raise AssertionError("must not be asked")
+
+
+def verdicts(seen, *claims):
+    return [given.verdict for _, given in answer(claims, Evidence(seen, {}))]
+
+
+def test_what_only_a_gpu_can_answer_is_not_asked_of_a_cpu(tmp_path):
+    cpu = look(tmp_path, forward(100, ("mul", "", 0)), device=None)
+    anywhere = Claim("s", lambda evidence: yes_if(True, "seen"), of_gpu=False)
+    assert verdicts(cpu, Claim("s", refuses), anywhere) == ["not visible", "yes"]
+
+
+def test_nothing_is_asked_of_a_trace_without_a_finished_forward(tmp_path):
+    seen = look(tmp_path, region(0, -1), forward(100, ("mul", "k", 5), label="other")[1:])
+    assert verdicts(seen, Claim("s", refuses), Claim("s", refuses, of_gpu=False)) == [
+        "not visible",
+        "not visible",
+    ]
+
+
+def test_answers_carry_their_evidence():
+    assert (yes_if([], "x").verdict, yes_if([0], "x").verdict) == ("no", "yes")
+    assert (not_visible("why").verdict, not_visible("why").evidence) == ("not visible", "why")

@@ -1,0 +1,228 @@
+"""`look` from end to end, through its command line."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from build import ROOT, forward, recording, region, story, trace, truth, write
+
+from common.cli import one_line_errors, parse
+from common.look import Options, look
+
+A, B = recording("04_a"), recording("04_b")
+
+
+def command(*arguments, encoding="utf-8", **more):
+    """In a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "common.look", *map(str, arguments)],
+        cwd=ROOT, capture_output=True, encoding=encoding, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def ask(capsys):
+    """The same command line without the start of a process: (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        code = 0
+        try:
+            with one_line_errors():
+                look(parse(Options, "What it does.", "t.json", list(map(str, arguments))))
+        except SystemExit as stop:
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def refused(ask, *arguments) -> str:
+    code, out, err = ask(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1
+    return err
+
+
+def test_one_trace_in_a_process_of_its_own():
+    done = command(A)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("04_a naive attention · bf16 [8, 16, 1024, 64] · eager · NVIDIA")
+    assert "5 kernels + 1 copy + 1 memset a forward (3 forwards, alike)" in done.stdout
+    assert "guess" not in done.stdout and "\x1b" not in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+def test_one_object_on_stdout_and_nothing_else():
+    done = command("--json", A)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout, parse_constant=lambda token: pytest.fail(f"{token} is no JSON"))
+    assert found["file"] == os.path.relpath(A, ROOT)
+    assert (found["region"], found["regions"], found["kernels_per_forward"]) == ("attn_fwd", 3, 5)
+    assert [step["kind"] for step in found["steps"]] == [
+        "memset", "matmul", "mul", "copy", "mask", "softmax", "matmul",
+    ]  # fmt: skip
+    assert "guess" not in found
+
+
+def test_json_of_unknowns_is_null(ask, tmp_path):
+    path = write(tmp_path, trace(forward(100, ("mul", "", 0)), device=None))
+    code, out, _ = ask("--json", path)
+    assert code == 0
+    for key in ("kernels_per_forward", "cuda_us_per_forward", "cuda_sum_us", "gpu_busy_us"):
+        assert f'"{key}": null' in out
+    step = json.loads(out)["steps"][0]
+    assert {step[key] for key in ("grid", "block", "registers", "shared_memory")} == {None}
+
+
+def test_a_guess_is_laid_beside_the_trace(ask):
+    code, out, _ = ask(A, "--guess", "matmul mul mask softmax matmul")
+    assert code == 0 and out.split("\n")[2].startswith("you guessed  on the GPU")
+    assert "1 step you did not guess\n  copy — launched by masked_fill › clone › copy_" in out
+    _, out, _ = ask("--json", A, "--guess", "matmul,softmax")
+    assert {"guess": None, "seen": "copy"} in json.loads(out)["guess"]
+
+
+def test_two_traces_are_laid_side_by_side(ask):
+    """Naive against in place: the copy is gone."""
+    code, out, err = ask(A, B)
+    assert (code, err) == (0, "")
+    lines = out.split("\n")
+    assert lines[0].startswith("A  04_a naive") and lines[1].startswith("B  04_b in-place")
+    assert [line.split()[1] for line in lines if line.startswith(("−", "+"))] == ["copy"]
+    sums = [
+        sum(work["event"]["dur"] for forward in truth(path) for work in forward["work"]) / 3
+        for path in (A, B)
+    ]
+    [total] = [line.split() for line in lines if line.split()[:1] == ["all"]]
+    assert total[1::2] == [f"{sums[0]:,.1f}", f"{sums[1]:,.1f}", f"{sums[1] - sums[0]:+,.1f}"]
+
+
+def test_two_traces_as_json(ask):
+    found = json.loads(ask("--json", A, B)[1])
+    assert found["a"] == json.loads(ask("--json", A)[1])
+    assert found["b"] == json.loads(ask("--json", B)[1])
+    assert [(s["kind"], s["only_in"]) for s in found["steps"] if s["only_in"]] == [("copy", "a")]
+
+
+def test_warnings_of_two_traces_say_whose_they_are(ask, tmp_path):
+    good = write(tmp_path, trace(forward(100, ("mul", "k", 5))), "good.json")
+    bad = write(tmp_path, trace(forward(100, ("mul", "k", 5)), region(900, -1)), "bad.json")
+    assert "warning: B: 1 region has a negative" in ask(good, bad)[1]
+    assert "warning: A: 1 region has a negative" in ask(bad, good)[1]
+
+
+def test_the_region_asked_for(ask, tmp_path):
+    events = forward(100, ("mul", "k", 5), label="a"), forward(900, ("add", "k", 5), label="b")
+    path = write(tmp_path, trace(events))
+    for label, kind in (("a", "mul"), ("b", "add")):
+        found = json.loads(ask("--json", path, "--region", label)[1])
+        assert (found["region"], [s["kind"] for s in found["steps"]]) == (label, [kind])
+    assert "several regions, choose one with --region: a (1), b (1)" in refused(ask, path)
+
+
+# ── What is refused ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_errors_are_one_line_and_exit_code_2():
+    done = command("nowhere.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: cannot read nowhere.json: No such file or directory\n"
+
+
+def test_refusals(ask, tmp_path):
+    empty = write(tmp_path, b"", "empty.json")
+    assert "look takes one, or two to compare" in refused(ask, A, B, A)
+    assert "TRACE" in refused(ask)
+    assert "directory" in refused(ask, tmp_path)
+    assert "nowhere.json: No such file" in refused(ask, A, tmp_path / "nowhere.json")
+    assert "empty trace" in refused(ask, empty)
+    assert "region 'fwd' not found; the trace has attn_fwd" in refused(ask, A, "--region", "fwd")
+    assert "region 'attn_fwd' not found" in refused(ask, A, recording("04_c", backend="math"),
+                                                    "--region", "attn_fwd")  # fmt: skip
+    assert "'matmull' is no kind of step; choose from matmul" in refused(
+        ask, A, "--guess", "matmull"
+    )
+    assert "no step given" in refused(ask, A, "--guess", "")
+    assert "--guess goes with one trace" in refused(ask, A, B, "--guess", "matmul")
+    assert "--jsn" in refused(ask, A, "--jsn")
+    assert "error: " in refused(ask, "--json", empty)  # programs are told on stderr as well
+
+
+def test_a_path_with_line_breaks_is_still_one_line(ask, tmp_path):
+    refused(ask, tmp_path / "a\nb.json")
+
+
+def test_two_regions_of_two_names_may_be_compared(ask):
+    """Each trace is looked at in the region that it was made for."""
+    code, out, _ = ask(A, recording("04_c", backend="math"))
+    assert code == 0 and "+  cast ×3" in out
+
+
+# ── As a command among commands ───────────────────────────────────────────────────────────────────
+
+
+def test_a_reader_that_goes_early_is_no_error():
+    """As `| head -1`: the pipe is closed before the first line is written."""
+    for arguments in ([A], ["--json", A]):
+        with subprocess.Popen(
+            [sys.executable, "-m", "common.look", *arguments],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            process.stdout.close()
+            assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_pipe_that_knows_few_letters(encoding):
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = command(A, "--guess", "cat", env=environment, encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "did not come" in done.stdout
+
+
+def test_colours_on_request_only(tmp_path):
+    plain = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR")}
+    assert "\x1b[" not in command(A, env=plain | {"TERM": "xterm-256color"}).stdout
+    assert "\x1b[" in command(A, env=plain | {"FORCE_COLOR": "1", "TERM": "xterm"}).stdout
+
+
+def test_help_names_the_options():
+    done = command("--help")
+    assert done.returncode == 0
+    for word in ("TRACE", "--region", "--guess", "--json", "uv run -m common.look"):
+        assert word in done.stdout
+
+
+BEHIND_THE_BORDER = (
+    "trace", "observe", "compare", "claims", "report", "recordings", "look", "kernel_names",
+    "occupancy", "cli",
+)  # fmt: skip
+
+
+def test_nothing_behind_the_trace_file_needs_torch():
+    modules = ", ".join(f"common.{name}" for name in BEHIND_THE_BORDER)
+    code = f"import sys, {modules}; print([m for m in ('torch', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_looking_takes_under_half_of_importing_torch():
+    def seconds(*arguments):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    looking = min(seconds("-m", "common.look", str(A)) for _ in range(3))
+    assert looking < seconds("-c", "import torch") / 2
+
+
+def test_a_trace_of_our_own_keeps_its_story(ask, tmp_path):
+    path = write(tmp_path, trace(forward(100, ("mul", "k", 5)), about=story()))
+    _, out, _ = ask(path)
+    assert out.startswith(
+        "04_x test attention · bf16 [2, 4, 256, 64] · eager · NVIDIA H200 · torch"
+    )
+    assert json.loads(ask("--json", path)[1])["about"] == story()

@@ -1,0 +1,559 @@
+"""The joins, against plain loops over the shipped recordings and against small built traces."""
+
+from decimal import Decimal
+
+import pytest
+from build import (
+    LABEL,
+    NVJET,
+    copy,
+    forward,
+    kernel,
+    launch,
+    memset,
+    op,
+    recording,
+    recordings,
+    region,
+    story,
+    trace,
+    truth,
+    write,
+)
+
+from common.cli import UserError
+from common.observe import VOCABULARY, observe
+from common.trace import read
+
+ALL = pytest.mark.parametrize(("script", "mode", "backend"), recordings())
+SORTS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
+
+
+def look(tmp_path, *events, region=None, **more):
+    return observe(read(write(tmp_path, trace(*events, **more))), region)
+
+
+def names(seen, index=0):
+    return [step.name for step in seen.forwards[index].steps]
+
+
+def aten(*words):
+    return tuple(f"aten::{word}" for word in words)
+
+
+# ── The shipped recordings ────────────────────────────────────────────────────────────────────────
+
+
+@ALL
+def test_recording_joins_as_plain_loops_do(script, mode, backend):
+    """Every GPU event of every forward, in order, with its launch call, ops, time and footprint."""
+    path = recording(script, mode, backend)
+    seen, expected = observe(read(path)), truth(path)
+    assert len(seen.forwards) == len(expected) == 3
+    for found, wanted in zip(seen.forwards, expected, strict=True):
+        assert [
+            (s.name, s.sort, s.call, list(s.path), s.gpu.duration, s.gpu.registers, s.gpu.bytes)
+            for s in found.steps
+        ] == [
+            (
+                work["event"]["name"],
+                SORTS[work["event"]["cat"]],
+                work["call"],
+                work["ops"],
+                int(work["event"]["dur"] * 1000),
+                work["event"]["args"].get("registers per thread"),
+                work["event"]["args"].get("bytes"),
+            )
+            for work in wanted["work"]
+        ]
+        assert found.cpu_ns == int(wanted["dur"] * 1000)
+        assert [o.name for o in found.ops] == wanted["ops"]
+        assert found.gpu_ns == sum(int(w["event"]["dur"] * 1000) for w in wanted["work"])
+        assert found.launches == sum("Launch" in w["call"] for w in wanted["work"])
+    assert seen.alike
+    assert not (seen.leaked or seen.lost or seen.incredible or seen.shared or seen.unfinished)
+
+
+@pytest.mark.parametrize(
+    ("what", "counts"),
+    [
+        (("04_a", "eager"), (5, 1, 1)),
+        (("04_b", "eager"), (5, 0, 1)),
+        (("04_a", "compile"), (3, 0, 1)),
+        (("04_b", "compile"), (3, 0, 1)),
+        (("04_c", "eager", "math"), (20, 0, 0)),
+        (("04_c", "eager", "efficient"), (1, 0, 0)),
+        (("04_c", "eager", "flash"), (1, 0, 0)),
+        (("04_c", "eager", "cudnn"), (1, 0, 1)),
+        (("04_c", "eager", "auto"), (1, 0, 1)),
+        (("04_c", "compile", "efficient"), (1, 0, 0)),
+        (("04_c", "compile", "flash"), (1, 0, 0)),
+        (("04_c", "compile", "cudnn"), (1, 0, 1)),
+    ],
+)
+def test_kernels_copies_memsets_of_a_forward(what, counts):
+    seen = observe(read(recording(*what)))
+    for found in seen.forwards:
+        assert tuple(map(found.count, ("kernel", "copy", "memset"))) == counts
+
+
+NAIVE = "memset matmul mul copy mask softmax matmul"
+KINDS = {
+    ("04_a", "eager", ""): NAIVE,
+    ("04_b", "eager", ""): NAIVE.replace(" copy", ""),
+    ("04_a", "compile", ""): "memset matmul fused matmul",
+    ("04_b", "compile", ""): "memset matmul fused matmul",
+    # q, k, v to fp32; q scaled; the mask: ones, tril, 0, −inf, where; k scaled; the scores; the
+    # mask added; the safe softmax: softmax, row all −inf?, 0, where; the weights to 16 bit (for
+    # nobody); the product; the output to 16 bit.
+    ("04_c", "eager", "math"): "cast cast cast mul fill triu fill fill where mul matmul add "
+    "softmax compare reduce fill where cast matmul cast",
+    ("04_c", "compile", "math"): "fused fused matmul fused cast matmul cast",
+} | {
+    ("04_c", mode, backend): ("memset " if backend in ("auto", "cudnn") else "") + "attention"
+    for mode in ("eager", "compile")
+    for backend in ("auto", "efficient", "flash", "cudnn")
+}
+
+
+@ALL
+def test_kind_of_every_step(script, mode, backend):
+    seen = observe(read(recording(script, mode, backend)))
+    kinds = [step.kind for step in seen.steps]
+    assert kinds == KINDS[script, mode, backend].split()
+    assert set(kinds) <= set(VOCABULARY)
+
+
+@ALL
+def test_backend_is_read_from_the_ops(script, mode, backend):
+    ran = {"auto": "cudnn", "": None}.get(backend, backend)
+    if (mode, backend) == ("compile", "math"):
+        ran = None  # compiled into the graph: no op of SDPA is left
+    assert observe(read(recording(script, mode, backend))).backend == ran
+
+
+def test_mean_and_spread_over_the_forwards():
+    seen, expected = observe(read(recording("04_a"))), truth(recording("04_a"))
+    for index, step in enumerate(seen.steps):
+        times = [forward["work"][index]["event"]["dur"] for forward in expected]
+        assert step.ns == pytest.approx(float(1000 * sum(times) / 3))
+    cpu = [forward["dur"] * 1000 for forward in expected]
+    mean = sum(cpu) / 3
+    spread = (sum((time - mean) ** 2 for time in cpu) / 2) ** Decimal("0.5")
+    assert seen.cpu_ns == pytest.approx(float(mean))
+    assert seen.cpu_spread_ns == pytest.approx(float(spread))
+
+
+def test_residency_comes_from_the_footprint():
+    """The post's own sum: 255 registers × 128 threads leave room for 2 blocks of 4 warps."""
+    [step] = observe(read(recording("04_c", "eager", "flash"))).steps
+    assert (step.gpu.registers, step.gpu.block) == (255, (128, 1, 1))
+    assert (step.residency.warps, step.residency.max_warps) == (8, 64)
+    assert step.residency.limits == ("registers",)
+    *_, cudnn = observe(read(recording("04_c", "eager", "cudnn"))).steps
+    assert (cudnn.gpu.reported_occupancy, cudnn.residency.warps) == (0, 12)
+    assert cudnn.zero_reason == "shared memory over default limit"
+
+
+# ── By correlation, on the region's thread ────────────────────────────────────────────────────────
+
+
+def test_joined_by_correlation_and_not_by_time(tmp_path):
+    """The first forward's kernel runs while the second is on the CPU, and the other way round."""
+    seen = look(
+        tmp_path,
+        region(0, 100), launch(1, 10), region(200, 100), launch(2, 210),
+        kernel(1, 220, 10, "first"), kernel(2, 50, 10, "second"), kernel(3, 30, 5, "nobody's"),
+    )  # fmt: skip
+    assert (names(seen, 0), names(seen, 1)) == (["first"], ["second"])
+    assert [event.name for event in seen.leaked] == ["nobody's"]
+
+
+def test_external_ids_play_no_part(tmp_path):
+    """An External id equal to another launch's correlation is another number space."""
+    seen = look(
+        tmp_path,
+        region(0, 100), launch(1, 10), region(200, 100), launch(2, 210),
+        kernel(1, 300, 10, "a", **{"External id": 2}),
+        kernel(2, 320, 10, "b", **{"External id": 1}),
+    )  # fmt: skip
+    assert (names(seen, 0), names(seen, 1)) == (["a"], ["b"])
+
+
+def test_flow_arrows_play_no_part(tmp_path):
+    arrows = [{"ph": ph, "id": 9, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": 12}
+              for ph in "sf"]  # fmt: skip
+    seen = look(tmp_path, region(0, 100), launch(1, 10), kernel(1, 50, 5, "k"), arrows)
+    assert names(seen) == ["k"]
+
+
+def test_other_threads_do_not_count(tmp_path):
+    """A data loader launches at the same time, and an op of its own stands around it."""
+    seen = look(
+        tmp_path,
+        region(0, 100), op("aten::mul", 5, 50), launch(1, 10),
+        op("aten::copy_", 5, 80, thread=99), launch(2, 12, thread=99),
+        kernel(1, 200, 10, "ours"), kernel(2, 220, 10, "theirs"),
+    )  # fmt: skip
+    assert names(seen) == ["ours"]
+    assert seen.steps[0].path == ("aten::mul",)
+    assert [o.name for o in seen.ops] == ["aten::mul"]
+    assert not seen.leaked  # it has its launch; it is just not ours
+
+
+def test_the_same_region_on_two_threads(tmp_path):
+    seen = look(
+        tmp_path,
+        region(0, 100, thread=1), launch(1, 10, thread=1),
+        region(5, 100, thread=2), launch(2, 11, thread=2),
+        kernel(1, 220, 5, "a"), kernel(2, 200, 5, "b"),
+    )  # fmt: skip
+    assert (names(seen, 0), names(seen, 1)) == (["a"], ["b"])
+
+
+def test_steps_stand_in_the_gpu_s_order_whatever_the_file_s(tmp_path):
+    events = [
+        region(0, 100), launch(3, 30), launch(1, 10), launch(2, 20),
+        kernel(2, 300, 5, "second"), kernel(3, 400, 5, "third"), kernel(1, 200, 5, "first"),
+    ]  # fmt: skip
+    for order in (events, events[::-1]):
+        assert names(look(tmp_path, order)) == ["first", "second", "third"]
+
+
+def test_forwards_stand_in_the_order_of_time(tmp_path):
+    late, early = forward(5000, ("mul", "late", 1)), forward(100, ("mul", "early", 1))
+    seen = look(tmp_path, late, early)
+    assert (names(seen, 0), names(seen, 1)) == (["early"], ["late"])
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx",
+     "hipLaunchKernel", "hipModuleLaunchKernel", "cudaLaunchCooperativeKernel"],
+)  # fmt: skip
+def test_every_way_to_launch_counts(tmp_path, call):
+    seen = look(tmp_path, forward(100, ("mul", "k", 5), call=call))
+    assert (names(seen), seen.forwards[0].launches, seen.steps[0].call) == (["k"], 1, call)
+
+
+def test_calls_that_launch_no_kernel_are_no_launches(tmp_path):
+    seen = look(
+        tmp_path,
+        region(0, 100), launch(1, 10), launch(2, 20, "cudaMemcpyAsync"),
+        launch(3, 30, "cudaMemsetAsync"), launch(4, 40, "cudaStreamSynchronize"),
+        launch(5, 50, "cudaLaunchHostFunc"),
+        kernel(1, 200, 5), copy(2, 210, 5), memset(3, 220, 5),
+    )  # fmt: skip
+    assert seen.forwards[0].launches == 1
+    assert [seen.forwards[0].count(sort) for sort in ("kernel", "copy", "memset")] == [1, 1, 1]
+    assert not seen.lost
+
+
+def test_annotations_on_the_gpu_lane_are_no_work(tmp_path):
+    drawn = [
+        kernel(1, 200, 50, LABEL) | {"cat": cat}
+        for cat in ("gpu_user_annotation", "cuda_sync", "overhead", "python_function")
+    ]
+    seen = look(tmp_path, region(0, 100), launch(1, 10), kernel(1, 200, 5, "k"), drawn)
+    assert (names(seen), seen.gpu_ns, seen.leaked) == (["k"], 5000, ())
+
+
+# ── Ops ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_chain_of_ops_from_the_region_to_the_launch(tmp_path):
+    seen = look(
+        tmp_path,
+        op("before", -50, 20), region(0, 100), op("a", 5, 60), op("b", 10, 10), op("c", 30, 20),
+        launch(1, 35), op("d", 70, 20), launch(2, 75), launch(3, 95), op("after", 110, 20),
+        kernel(1, 200, 5), kernel(2, 210, 5), kernel(3, 220, 5),
+    )  # fmt: skip
+    assert [step.path for step in seen.steps] == [("a", "c"), ("d",), ()]
+    assert [(o.name, o.depth) for o in seen.ops] == [("a", 0), ("b", 1), ("c", 1), ("d", 0)]
+    assert seen.steps[0].under("a") and not seen.steps[0].under("b")
+
+
+def test_parents_that_start_with_their_children(tmp_path):
+    """In whole microseconds they often do; the longer one is the parent, in whichever order."""
+    ops = [op("outer", 10, 30), op("inner", 10, 20)]
+    for order in (ops, ops[::-1]):
+        seen = look(tmp_path, region(0, 100), order, launch(1, 15), kernel(1, 200, 5))
+        assert seen.steps[0].path == ("outer", "inner")
+
+
+def test_neighbours_that_touch_are_no_relatives(tmp_path):
+    """One op starts, and launches, in the microsecond in which the other ends."""
+    seen = look(
+        tmp_path,
+        region(0, 100), op("first", 10, 10), op("second", 20, 10), launch(1, 20),
+        kernel(1, 200, 5),
+    )  # fmt: skip
+    assert seen.steps[0].path == ("second",)
+    assert [o.depth for o in seen.ops] == [0, 0]
+
+
+def test_forwards_that_touch_share_nothing(tmp_path):
+    seen = look(
+        tmp_path,
+        region(0, 100), region(100, 100), op("x", 100, 20), launch(1, 100), kernel(1, 300, 5, "k"),
+    )  # fmt: skip
+    assert [len(f.steps) for f in seen.forwards] == [0, 1]
+    assert [len(f.ops) for f in seen.forwards] == [0, 1]
+
+
+@pytest.mark.parametrize("duration", [0, -1])
+def test_an_op_too_short_to_measure_holds_nothing(tmp_path, duration):
+    """Older versions write whole microseconds: a view takes 0 of them."""
+    seen = look(
+        tmp_path,
+        region(0, 100), op("aten::view", 10, duration), op("aten::mul", 20, 20), launch(1, 25),
+        kernel(1, 200, 5),
+    )  # fmt: skip
+    assert seen.steps[0].path == ("aten::mul",)
+    assert [o.name for o in seen.ops] == ["aten::view", "aten::mul"]
+
+
+@pytest.mark.parametrize(
+    ("ops", "kernel_name", "kind"),
+    [
+        ("matmul bmm", NVJET, "matmul"),
+        ("linear addmm", "unheard_of_kernel", "matmul"),
+        ("masked_fill masked_fill_", "unheard_of_kernel", "mask"),
+        ("masked_fill clone copy_", "copy", "copy"),
+        ("to _to_copy copy_", "copy", "cast"),
+        ("softmax _softmax", "unheard_of_kernel", "softmax"),
+        ("where scalar_tensor fill_", "unheard_of_kernel", "fill"),
+        ("contiguous clone copy_", "unheard_of_kernel", "copy"),
+        ("some_op", "unheard_of_kernel", "other"),
+        ("some_op", "copy", "copy"),
+        ("matmul bmm", "memset", "memset"),
+        # The kernel decides where its name is plain: a library may run it under any op.
+        ("mylib::forward", NVJET, "matmul"),
+        ("mylib::forward mul", "triton_poi_fused_add_mul_0", "fused"),
+        ("mylib::forward", "triton_poi_fused__to_copy_1", "cast"),
+        ("mylib::forward", "triton_red_fused__safe_softmax_2", "softmax"),
+        ("mul", "fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "attention"),
+    ],
+)
+def test_kind_from_op_and_kernel_together(tmp_path, ops, kernel_name, kind):
+    assert look(tmp_path, forward(100, (ops, kernel_name, 5))).steps[0].kind == kind
+
+
+# ── Times ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_busy_time_counts_every_moment_once(tmp_path):
+    """10–40, 20–30 inside it, 35–50 over its end, 60–70 apart, and another GPU at 10–20."""
+    seen = look(
+        tmp_path,
+        region(0, 9), [launch(n, n) for n in range(1, 6)],
+        kernel(1, 10, 30), kernel(2, 20, 10, stream=8), kernel(3, 35, 15, stream=9),
+        kernel(4, 60, 10), kernel(5, 10, 10, device=1),
+    )  # fmt: skip
+    assert seen.gpu_busy_ns == (40 + 10 + 10) * 1000
+    assert seen.gpu_ns == seen.gpu_sum_ns == (30 + 10 + 15 + 10 + 10) * 1000
+
+
+def test_busy_time_is_the_forwards_alone(tmp_path):
+    seen = look(
+        tmp_path, forward(100, ("mul", "k", 5)), kernel(9, 500, 400), forward(900, ("mul", "k", 5))
+    )
+    assert (seen.gpu_busy_ns, seen.gpu_sum_ns, seen.gpu_ns) == (10_000, 10_000, 5_000)
+
+
+def test_one_unknown_time_makes_sums_unknown_and_never_0(tmp_path):
+    lost = forward(900, ("mul", "k", 5), ("add", "j", 5))
+    lost[-1] |= {"ts": 0, "dur": 0}
+    seen = look(tmp_path, forward(100, ("mul", "k", 5), ("add", "j", 7)), lost)
+    assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (None, None)
+    assert seen.gpu_ns == 12_000  # of the forward whose times are known
+    # On its stream it ran behind what was launched before it: the forwards are alike.
+    assert seen.alike
+    assert [(step.name, step.ns) for step in seen.steps] == [("k", 5000), ("j", None)]
+
+
+def test_a_duration_beyond_the_next_kernel_is_not_believed(tmp_path):
+    seen = look(
+        tmp_path, region(0, 9), launch(1, 1), launch(2, 2), launch(3, 3),
+        kernel(1, 10, 5, "a"), kernel(2, 20, 1_600_000, "b"), kernel(3, 30, 5, "c"),
+    )  # fmt: skip
+    assert [event.name for event in seen.incredible] == ["b"]
+    assert [step.ns for step in seen.steps] == [5000, None, 5000]
+    assert (seen.gpu_ns, seen.gpu_sum_ns, seen.gpu_busy_ns) == (None, None, None)
+
+
+@pytest.mark.parametrize("second", [{"stream": 8}, {"device": 1}])
+def test_other_lanes_may_run_longer(tmp_path, second):
+    seen = look(tmp_path, region(0, 9), launch(1, 1), launch(2, 2),
+                kernel(1, 10, 100), kernel(2, 20, 5, **second))  # fmt: skip
+    assert not seen.incredible
+
+
+def test_a_kernel_may_start_before_the_last_one_ends(tmp_path):
+    """Programmatic dependent launch: a short overlap on one stream."""
+    seen = look(tmp_path, region(0, 9), launch(1, 1), launch(2, 2), kernel(1, 10, 90),
+                kernel(2, 95, 60))  # fmt: skip
+    assert (seen.incredible, seen.gpu_ns, seen.gpu_busy_ns) == ((), 150_000, 145_000)
+
+
+# ── Forwards that differ, leak or lose ────────────────────────────────────────────────────────────
+
+
+def test_alike_means_kernel_by_kernel_and_op_by_op(tmp_path):
+    one = ("mul", "k", 5), ("add", "j", 5)
+    assert look(tmp_path, forward(100, *one), forward(900, *one)).alike
+    for other in ([("mul", "k", 5)], one[::-1], [("mul", "k", 5), ("sub", "j", 5)],
+                  [("mul", "k", 5), ("add", "i", 5)]):  # fmt: skip
+        seen = look(tmp_path, forward(100, *one), forward(900, *other))
+        assert not seen.alike
+        assert [step.ns for step in seen.steps] == [5000, 5000]  # the first one's own
+
+
+def test_leaked_work_is_left_out(tmp_path):
+    """Work of the warm-up, still running as the recording starts, before and inside a forward."""
+    seen = look(
+        tmp_path,
+        kernel(1, 50, 40, "warm-up"), copy(2, 95, 5), forward(100, ("mul", "k", 5), first=10),
+        kernel(3, 150, 30, "warm-up"), kernel(None, 160, 5, "nobody's"),
+    )  # fmt: skip
+    assert names(seen) == ["k"]
+    assert seen.gpu_ns == 5000
+    assert len(seen.leaked) == 4 and seen.unlinked_kernels == 3
+
+
+def test_a_launch_without_a_record_is_lost(tmp_path):
+    seen = look(tmp_path, forward(100, ("mul", "k", 5)), region(500, 50), launch(77, 510))
+    assert [call.correlation for call in seen.lost] == [77]
+    assert [f.count("kernel") for f in seen.forwards] == [1, 0]
+    assert [f.launches for f in seen.forwards] == [1, 1]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_two_kernels_for_one_launch_and_none_for_the_next(tmp_path, backwards):
+    events = [
+        region(0, 50), launch(1, 10), region(100, 50), launch(2, 110),
+        kernel(1, 20, 5, "a"), kernel(1, 120, 5, "b"),
+    ]  # fmt: skip
+    seen = look(tmp_path, events[::-1] if backwards else events)
+    assert (names(seen, 0), names(seen, 1)) == (["a"], ["b"])
+    assert [(call.correlation, count) for call, count in seen.shared] == [(1, 2)]
+    assert [call.correlation for call in seen.lost] == [2]
+
+
+def test_two_kernels_for_one_launch_and_no_launch_free(tmp_path):
+    """Nobody else can have launched it: it stays where its id puts it, and is spoken of."""
+    seen = look(tmp_path, region(0, 50), launch(1, 10), kernel(1, 20, 5, "a"),
+                kernel(1, 30, 5, "b"))  # fmt: skip
+    assert names(seen) == ["a", "b"]
+    assert len(seen.shared) == 1
+
+
+def test_a_graph_launch_starts_many_kernels(tmp_path):
+    seen = look(
+        tmp_path, region(0, 50), launch(1, 10, "cudaGraphLaunch"),
+        kernel(1, 30, 5, "b"), kernel(1, 20, 5, "a"), memset(1, 15, 1), kernel(1, 40, 5, "c"),
+    )  # fmt: skip
+    assert names(seen) == ["Memset (Device)", "a", "b", "c"]
+    assert (seen.shared, seen.lost) == ((), ())
+    assert seen.forwards[0].launches == 1
+
+
+def test_unfinished_forwards_are_counted_and_left_out(tmp_path):
+    for duration in (-1, 0):
+        seen = look(tmp_path, forward(100, ("mul", "k", 5)), region(500, duration), launch(9, 510),
+                    kernel(9, 600, 5))  # fmt: skip
+        assert (len(seen.forwards), seen.unfinished, seen.gpu_ns) == (1, 1, 5000)
+    seen = look(tmp_path, region(0, -1))
+    assert (seen.forwards, seen.steps, seen.cpu_ns, seen.gpu_ns) == ((), (), None, None)
+
+
+def test_a_forward_inside_another_label(tmp_path):
+    """Labels nest: each is asked for by its name, the inner one's work is the outer one's too."""
+    events = [
+        region(0, 100, "model"), launch(1, 5), region(10, 50, "attention"), launch(2, 20),
+        region(70, 20, "mlp"), launch(3, 75),
+    ] + [kernel(n, 100 + n, 1, f"k{n}") for n in (1, 2, 3)]  # fmt: skip
+    for label, expected in (
+        ("model", ["k1", "k2", "k3"]),
+        ("attention", ["k2"]),
+        ("mlp", ["k3"]),
+    ):
+        seen = look(tmp_path, events, region=label)
+        assert names(seen) == expected
+        assert seen.region == label
+
+
+# ── Which region ──────────────────────────────────────────────────────────────────────────────────
+
+STEP = region(0, 90, "ProfilerStep#2")
+
+
+def test_the_region_the_trace_was_made_for(tmp_path):
+    seen = look(tmp_path, region(0, 9, "other"), region(20, 9, "mine"), about=story(label="mine"))
+    assert seen.region == "mine"
+
+
+def test_the_only_label(tmp_path):
+    assert look(tmp_path, STEP, region(10, 9, "mine"), region(30, 9, "mine")).region == "mine"
+
+
+def test_several_labels_are_listed_to_choose_from(tmp_path):
+    with pytest.raises(UserError, match=r"--region: b \(2\), a \(1\)$"):
+        look(tmp_path, STEP, region(10, 9, "a"), region(30, 9, "b"), region(50, 9, "b"))
+
+
+def test_a_long_list_of_labels_is_cut(tmp_path):
+    many = [region(10 * n, 9, f"label{n}") for n in range(30)]
+    with pytest.raises(UserError, match="and 18 more$"):
+        look(tmp_path, many)
+
+
+def test_no_label(tmp_path):
+    with pytest.raises(UserError, match="no record_function region"):
+        look(tmp_path, STEP, op("aten::mul", 5, 5))
+
+
+def test_a_label_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match="region 'b' not found; the trace has a "):
+        look(tmp_path, STEP, region(10, 9, "a"), region=" b".strip())
+
+
+def test_profiler_steps_can_be_asked_for(tmp_path):
+    assert len(look(tmp_path, STEP, region(10, 9, "a"), region="ProfilerStep#2").forwards) == 1
+
+
+# ── Without a GPU ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_on_the_cpu_the_working_ops_are_the_steps(tmp_path):
+    """The copy inside masked_fill is visible there, and the ops that only call others are not."""
+    seen = look(
+        tmp_path,
+        region(0, 400), op("aten::transpose", 5, 3),
+        op("aten::matmul", 10, 80), op("aten::expand", 12, 3), op("aten::bmm", 20, 60),
+        op("aten::mul", 100, 20),
+        op("aten::masked_fill", 130, 100), op("aten::clone", 135, 50),
+        op("aten::empty_like", 137, 5), op("aten::copy_", 145, 35),
+        op("aten::masked_fill_", 190, 38),
+        op("aten::softmax", 240, 50), op("aten::_softmax", 243, 45),
+        device=None,
+    )  # fmt: skip
+    assert not seen.on_gpu
+    assert [(step.kind, step.path) for step in seen.steps] == [
+        ("matmul", aten("matmul", "bmm")),
+        ("mul", aten("mul")),
+        ("copy", aten("masked_fill", "clone", "copy_")),
+        ("mask", aten("masked_fill", "masked_fill_")),
+        ("softmax", aten("softmax", "_softmax")),
+    ]
+    assert [step.ns for step in seen.steps] == [60_000, 20_000, 35_000, 38_000, 45_000]
+    assert {step.sort for step in seen.steps} == {"op"}
+    assert (seen.gpu_ns, seen.gpu_sum_ns, seen.gpu_busy_ns) == (None, None, None)
+
+
+def test_device_limits_of_our_own_story_where_the_profiler_wrote_none(tmp_path):
+    device = {"type": "cuda", "name": "NVIDIA H200", "computeMajor": 9, "computeMinor": 0}
+    seen = look(tmp_path, forward(100, ("mul", "k", 5)), device=None, about=story(device=device))
+    assert seen.steps[0].residency.max_warps == 64
+    unknown = look(tmp_path, forward(100, ("mul", "k", 5)), device=None)
+    assert unknown.steps[0].residency is None

@@ -1,0 +1,131 @@
+"""Recordings are found by what they tell of themselves, whatever they are called."""
+
+import gzip
+
+import pytest
+from build import BACKENDS, SCRIPTS, forward, recording, story, trace, write
+
+from common import recordings
+from common.cli import UserError
+from common.observe import observe
+from common.trace import read
+
+SHAPE = [8, 16, 1024, 64]
+SCRIPT = SCRIPTS["04_c"]
+
+
+def make(folder, path, **about):
+    return write(folder, trace(forward(100, ("mul", "k", 5)), about=story(**about)), path)
+
+
+def found(path) -> dict:
+    """{(script, variant): path} of what stands beside a recording."""
+    others = recordings.siblings(observe(read(path)))
+    return {key: seen.trace.path for key, seen in others.items()}
+
+
+@pytest.mark.parametrize("mode", ["eager", "compile"])
+def test_every_shipped_recording_is_found(mode):
+    wanted = [("04_a", ""), ("04_b", ""), *(("04_c", backend) for backend in BACKENDS)]
+    for script, variant in wanted:
+        path = recordings.shipped(SCRIPTS[script], variant, SHAPE, "bf16", mode)
+        assert path.samefile(recording(script, mode, variant))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"variant": "nobody's"},
+        {"shape": [8, 16, 1024, 128]},
+        {"dtype": "fp16"},
+        {"mode": "dreaming"},
+    ],
+)
+def test_what_is_not_shipped_is_refused_with_what_is(change):
+    wanted = {"variant": "flash", "shape": SHAPE, "dtype": "bf16", "mode": "eager"} | change
+    with pytest.raises(UserError) as caught:
+        recordings.shipped(SCRIPT, **wanted)
+    message = str(caught.value)
+    assert f"no shipped recording of {wanted['variant']} " in message
+    for backend in BACKENDS:
+        assert f"{backend} bf16 {SHAPE} eager" in message
+        assert f"{backend} bf16 {SHAPE} compile" in message
+    assert "--replay FILE" in message
+
+
+def test_no_recording_of_a_script_at_all():
+    with pytest.raises(UserError, match="there is none; or give a file: --replay FILE"):
+        recordings.shipped("05_x", "", SHAPE, "bf16", "eager")
+
+
+def test_names_of_files_tell_nothing(tmp_path, monkeypatch):
+    """Names that lie, and contents that do not."""
+    monkeypatch.setattr(recordings, "SHIPPED", tmp_path)
+    flash = make(tmp_path, "gpu/a/math_compile.json", script="s", variant="flash")
+    math = make(tmp_path, "gpu/b/flash_eager.json", script="s", variant="math", mode="compile")
+    shape = story()["shape"]
+    assert recordings.shipped("s", "flash", shape, "bf16", "eager") == flash
+    assert recordings.shipped("s", "math", shape, "bf16", "compile") == math
+
+
+def test_what_cannot_be_read_or_is_not_ours_is_passed_over(tmp_path):
+    ours = make(tmp_path, "c/ours.json")
+    packed = write(tmp_path, gzip.compress(ours.read_bytes()), "d/packed.json.gz")
+    write(tmp_path, b"{", "a/broken.json")
+    write(tmp_path, trace(forward(100, ("mul", "k", 5))), "a/theirs.json")
+    write(tmp_path, ours.read_bytes(), "a/table.txt")
+    (tmp_path / "folder.json").mkdir()
+    assert [t.path for t in recordings.traces_in(tmp_path)] == [ours, packed]
+    assert list(recordings.traces_in(tmp_path / "nowhere")) == []
+
+
+def test_siblings_are_the_other_recordings_of_the_same_workload():
+    beside = found(recording("04_a"))
+    assert set(beside) == {(SCRIPTS["04_b"], "")} | {(SCRIPT, backend) for backend in BACKENDS}
+    assert all(path.name.endswith("eager.json.gz") for path in beside.values())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": [2, 4, 512, 64]},
+        {"dtype": "fp32"},
+        {"mode": "compile"},
+        {"device": {"type": "cuda", "name": "NVIDIA A100"}},
+        {"versions": {"torch": "2.12.0"}},
+        {"steps": {"wait": 1, "warmup": 1, "active": 30}},
+    ],
+)
+def test_another_workload_device_or_version_is_no_sibling(tmp_path, change):
+    mine = make(tmp_path, "a/mine.json", script="a")
+    make(tmp_path, "b/other.json", script="b", **change)
+    same = make(tmp_path, "c/same.json", script="c")
+    assert found(mine) == {("c", ""): same}
+
+
+def test_one_s_own_file_is_no_sibling(tmp_path):
+    mine = make(tmp_path, "a/mine.json")
+    link = tmp_path / "a" / "link.json"
+    link.symlink_to(mine)
+    assert found(mine) == found(link) == {}
+
+
+def test_siblings_that_cannot_be_observed_are_passed_over(tmp_path):
+    mine = make(tmp_path, "a/mine.json", script="a")
+    make(tmp_path, "b/other.json", script="b", label="a label that is not there")
+    assert found(mine) == {}
+
+
+def test_the_search_goes_no_deeper_than_recordings_lie(tmp_path):
+    """The file may lie in somebody's downloads: a whole home must not be read for it."""
+    mine = make(tmp_path, "downloads/mine.json", script="a")
+    make(tmp_path, "some/where/deep/other.json", script="b")
+    make(tmp_path, "loose.json", script="c")
+    beside = make(tmp_path, "traces/other.json", script="d")
+    assert found(mine) == {("d", ""): beside}
+
+
+def test_a_trace_of_somebody_else_has_no_siblings(tmp_path):
+    make(tmp_path, "a/ours.json")
+    theirs = write(tmp_path, trace(forward(100, ("mul", "k", 5))), "b/theirs.json")
+    assert found(theirs) == {}
