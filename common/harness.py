@@ -177,17 +177,31 @@ def _profile(forward: Attention, inputs, label: str, options: Options) -> profil
             activities=activities,
             schedule=schedule(wait=WAIT, warmup=options.warmup, active=options.active, repeat=1),
         )
-        # Not `with`: interrupted, its exit would raise over the interrupt.
-        profiler.start()
-        before = WAIT + options.warmup
-        for step in range(before + options.active):
-            with record_function(label):
-                forward(*inputs)
-            if on_gpu and step in (before - 1, before + options.active - 1):
-                torch.cuda.synchronize()
-            profiler.step()
-        profiler.stop()
+        with contextlib.nullcontext() if options.compile else _compiler_not_imported():
+            # Not `with profiler`: interrupted, its exit would raise over the interrupt.
+            profiler.start()
+            before = WAIT + options.warmup
+            for step in range(before + options.active):
+                with record_function(label):
+                    forward(*inputs)
+                if on_gpu and step in (before - 1, before + options.active - 1):
+                    torch.cuda.synchronize()
+                profiler.step()
+            profiler.stop()
     return profiler
+
+
+@contextlib.contextmanager
+def _compiler_not_imported() -> Iterator[None]:
+    """Preparing a trace asks for `torch._inductor`, to read a setting that only compiled code has.
+    The question alone imports the whole compiler, which takes longer than torch itself."""
+    lazy = getattr(torch, "_lazy_modules", set())
+    waiting = lazy & {"_inductor"}
+    lazy -= waiting
+    try:
+        yield
+    finally:
+        lazy |= waiting
 
 
 def _peak_bytes(forward: Attention, *inputs: torch.Tensor) -> int | None:

@@ -9,8 +9,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import mean, stdev
+
+import msgspec
 
 from common.cli import UserError, shown
 from common.kernel_names import KernelName, decode
@@ -58,8 +60,7 @@ ATTENTION_FAMILIES = ("attention", "fmha", "SDPA", "FlashAttention", "FlashInfer
 GEMM_FAMILIES = ("GEMM", "nvjet", "Tensile", "CUTLASS")
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
     """A CPU op inside a forward; `depth` 0 stands directly under the region."""
 
     name: str
@@ -133,7 +134,7 @@ class Observation:
     def about(self) -> dict:
         return self.trace.about
 
-    @property
+    @cached_property
     def alike(self) -> bool:
         """Whether all forwards did the same, kernel by kernel and op by op."""
         return len({tuple((s.name, s.path) for s in f.steps) for f in self.forwards}) <= 1
@@ -236,10 +237,11 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
     for span in finished:
         inside = _tree(_within(ops[span.thread], span))
         made = _within(calls[span.thread], span)
+        working = [call for call in made if id(call) in answers]
         steps = [
-            _gpu_step(event, call, _chain(inside, call.start), device, id(event) in timeless)
-            for call in made
-            for event in answers.get(id(call), ())
+            _gpu_step(event, call, chain, device, id(event) in timeless)
+            for call, chain in zip(working, _chains(inside, working), strict=True)
+            for event in answers[id(call)]
         ]
         steps = _in_gpu_order(steps)
         forwards.append(
@@ -376,9 +378,9 @@ def _within(events: Sequence, span: Span) -> Sequence:
 def _tree(spans: Sequence[Span]) -> list[Op]:
     """The spans inside a finished region as ops with their depth, parents before children."""
     ops, open_ends = [], []
-    # The region has finished, so these have as well: one without an end was too short to measure.
-    ended = [(span.start, span.end or span.start, span.name) for span in spans]
-    for start, end, name in sorted(ended, key=lambda op: (op[0], -op[1])):
+    for span in sorted(spans, key=lambda span: (span.start, -(span.end or span.start))):
+        # The region has finished, so this has: one without an end was too short to measure.
+        name, start, end = span.name, span.start, span.end or span.start
         while open_ends and open_ends[-1] <= start:
             open_ends.pop()
         ops.append(Op(name, len(open_ends), start, end))
@@ -386,15 +388,33 @@ def _tree(spans: Sequence[Span]) -> list[Op]:
     return ops
 
 
-def _chain(ops: Sequence[Op], moment: int) -> tuple[Op, ...]:
-    """The ops that are running at this moment, outermost first."""
-    return tuple(op for op in ops if op.start <= moment < op.end)
+def _chains(ops: Sequence[Op], calls: Sequence[Call]) -> Iterable[tuple[Op, ...]]:
+    """For each call the ops that are running when it starts, outermost first. Both in order of
+    start: one walk over both."""
+    running, coming = [], 0
+    for call in calls:
+        while coming < len(ops) and ops[coming].start <= call.start:
+            running.append(ops[coming])
+            coming += 1
+        running = [op for op in running if op.end > call.start]
+        yield tuple(running)
+
+
+@lru_cache(maxsize=4096)  # a model launches few footprints many times
+def _footprint(device: Device | None, event: tuple) -> tuple[Residency | None, ZeroReason | None]:
+    reported, registers, shared_memory, grid, block = event
+    return (
+        residency(device, registers, shared_memory, block),
+        reported_zero_reason(device, reported, registers, shared_memory, grid, block),
+    )
 
 
 def _gpu_step(
     event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device | None, timeless: bool
 ) -> Step:
     kernel = decode(event.name)
+    footprint = event.reported_occupancy, event.registers, event.shared_memory
+    fits, why_zero = _footprint(device, (*footprint, event.grid, event.block))
     return Step(
         kind=_kind(ops, kernel, event.sort),
         name=event.name,
@@ -403,15 +423,8 @@ def _gpu_step(
         call=call.name,
         gpu=event,
         kernel=kernel,
-        residency=residency(device, event.registers, event.shared_memory, event.block),
-        zero_reason=reported_zero_reason(
-            device,
-            event.reported_occupancy,
-            event.registers,
-            event.shared_memory,
-            event.grid,
-            event.block,
-        ),
+        residency=fits,
+        zero_reason=why_zero,
     )
 
 
@@ -428,14 +441,17 @@ def _in_gpu_order(steps: Sequence[Step]) -> list[Step]:
 def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
     """Where there is no GPU: the ops that do the work, and not those that only call them."""
     steps, done = [], -1
+    above: list[Op] = []  # the latest op of each depth
     for index, op in enumerate(ops):
+        del above[op.depth :]
+        above.append(op)
         if op.start < done or _kind_of_op(op.name) is None:
             continue
         calls_others = op.name in CALLS_OTHERS and any(
             _kind_of_op(below.name) for below in _below(ops, index)
         )
         if not calls_others:
-            chain = tuple(o for o in ops[: index + 1] if o.end >= op.end and o.depth <= op.depth)
+            chain = tuple(o for o in above if o.end >= op.end)
             steps.append(Step(_kind(chain, None, "op"), op.name, op.end - op.start, chain))
             done = op.end
     return steps

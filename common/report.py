@@ -312,19 +312,22 @@ def warnings(seen: Observation) -> list[str]:
         word = "kernel" if all(event.sort == "kernel" for event in timeless) else "GPU event"
         verb, whose = ("has", "its time is") if len(timeless) == 1 else ("have", "their times are")
         said.append(f"{_plural(len(timeless), word)} {verb} ts 0 / dur 0; {whose} unknown")
-    for event in seen.incredible:
-        if not (number := _position(seen, event)):
-            continue  # of another region: no number here rests on it
+    # Of another region: no number here rests on it.
+    numbers = _positions(seen) if seen.incredible else {}
+    told = [event for event in seen.incredible if id(event) in numbers]
+    for event in told[:FEW]:
         following = min(
             e.start
             for e in trace.gpu
             if e.lane == event.lane and e.start is not None and e.start > event.start
         )
         said.append(
-            f"kernel {number} lasts {event.duration / 1e3:.0f} us but the "
+            f"kernel {numbers[id(event)]} lasts {event.duration / 1e3:.0f} us but the "
             f"next kernel on its stream starts {(following - event.start) / 1e3:.0f} us "
             "after its start; its duration (and the CUDA total) is not credible"
         )
+    if more := told[FEW:]:
+        said.append(f"{_plural(len(more), 'more kernel')} of no credible duration")
     if seen.unfinished:
         verb = "region has" if seen.unfinished == 1 else "regions have"
         said.append(f"{seen.unfinished} {verb} a negative or zero duration (unfinished), left out")
@@ -343,12 +346,13 @@ def _few(words: list[str]) -> str:
     return ", ".join(words[:FEW]) + more
 
 
-def _position(seen: Observation, event) -> int:
-    for forward in seen.forwards:
-        for number, step in enumerate(forward.steps, 1):
-            if step.gpu is event:
-                return number
-    return 0
+def _positions(seen: Observation) -> dict[int, int]:
+    """Where in its forward each GPU event stands, by the event's `id`, counted from 1."""
+    return {
+        id(step.gpu): number
+        for forward in seen.forwards
+        for number, step in enumerate(forward.steps, 1)
+    }
 
 
 # ── For programs ──────────────────────────────────────────────────────────────────────────────────

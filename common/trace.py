@@ -3,6 +3,11 @@
 It knows what PyTorch's profiler (Kineto) writes: Chrome trace JSON, plain or gzip, told apart by
 content. Times become whole nanoseconds: epoch microseconds with three decimals do not fit a float.
 
+A file longer than a block is decoded in pieces cut between two events, and only what is work is
+kept: a third of the memory of a whole decode. A piece that does not decode (a fault, or a layout
+that cannot be cut) sends the reader back to the whole file, so that there is one place which knows
+what is wrong in which line.
+
     cat               what it is here
     user_annotation   a `record_function` range              → annotations
     cpu_op            an operator, on the CPU                → ops
@@ -13,10 +18,12 @@ content. Times become whole nanoseconds: epoch microseconds with three decimals 
     gpu_user_annotation, cuda_sync, python_function, ac2g and others: drawn by viewers, no work
 """
 
+import codecs
 import gzip
 import re
 import zlib
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -32,9 +39,12 @@ CALLS = {"cuda_runtime", "cuda_driver", "xpu_runtime"}
 GPU = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 
+BLOCK = 4 << 20  # bytes read at once
+MAX_GB = 16  # that a gzip file may unpack to
 
-@dataclass(frozen=True, slots=True)
-class Span:
+
+# Structs that the garbage collector need not look at: less memory and time than dataclasses.
+class Span(msgspec.Struct, frozen=True, gc=False):
     """A range on a CPU thread. `end` is None when the profiler stopped before the range did."""
 
     name: str
@@ -43,8 +53,7 @@ class Span:
     thread: tuple  # (pid, tid)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A call into the CUDA runtime or driver. `correlation` is the id that its GPU work carries."""
 
     name: str
@@ -62,8 +71,7 @@ class Call:
         return "GraphLaunch" in self.name
 
 
-@dataclass(frozen=True, slots=True)
-class GpuEvent:
+class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     """A kernel, copy or memset on the GPU. None is unknown, never 0."""
 
     sort: Literal["kernel", "copy", "memset"]
@@ -99,6 +107,8 @@ class Trace:
     calls: tuple[Call, ...]
     gpu: tuple[GpuEvent, ...]
     non_finite: int  # numbers written as NaN or Infinity, read as missing
+    left_out: int = 0  # bytes that a salvaged file lost
+    left_out_events: int = 0  # whole events among them
 
     @property
     def profiler_steps(self) -> int:
@@ -173,68 +183,244 @@ class _File(msgspec.Struct, gc=False):
     deviceProperties: Any = None
 
 
-def read(path: Path) -> Trace:
-    """Read a trace file.
+def read(
+    path: Path,
+    salvage: bool = False,
+    max_gb: float = MAX_GB,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Trace:
+    """Read a trace file; with `salvage`, of a damaged one as much as is sound. `progress` is told
+    now and then which share of the file has been read.
 
     Raises UserError, in one line, for a file that cannot be read, is no JSON, is cut short, is no
-    trace, or holds no timed event.
+    trace, holds no timed event, or unpacks to more than `max_gb`.
     """
-    data = _json_bytes(path)
+
+    def blocks() -> Iterator[bytes]:
+        return _utf8(path, _blocks(path, max_gb, salvage, progress))
+
+    try:
+        return _read_pieces(path, blocks())
+    except (_NotInPieces, msgspec.DecodeError, RecursionError):
+        pass
+    if not salvage:
+        return _read_whole(path, blocks())
+    try:
+        return _read_whole(path, blocks())
+    except UserError:
+        return _read_sound(path, blocks())
+
+
+def _read_pieces(path: Path, blocks: Iterator[bytes]) -> Trace:
+    events = _Events()
+    for head, piece, last in _pieces(blocks):
+        data, count = _without_non_finite(head + piece if last else b"[" + piece + b"]")
+        events.non_finite += count
+        if last:
+            file = _decoded(data)
+            events.add(file.traceEvents)
+        else:
+            events.add(_EVENTS.decode(data))
+    return events.trace(path, file)
+
+
+def _read_whole(path: Path, blocks: Iterator[bytes]) -> Trace:
+    data = bytearray()
+    for block in blocks:
+        data += block
     data, non_finite = _without_non_finite(data)
     file = _decode(path, data)
-    timed = [event for event in file.traceEvents if event.ph == "X"]
-    if not timed:
-        what = "no timed events (only metadata)" if file.traceEvents else "no events"
-        raise UserError(f"{shown(path)}: the trace holds {what}; was anything run while recording?")
-    if any(event.cat in OLD_CATEGORIES for event in timed):
-        raise UserError(
-            f"{shown(path)}: unsupported old Kineto schema (categories Operator, Runtime, Kernel); "
-            "record again with a torch of 2022 or newer"
-        )
-    annotations, ops, calls, gpu = [], [], [], []
-    for event in timed:
-        if event.cat == "user_annotation":
-            annotations.append(_span(event))
-        elif event.cat == "cpu_op":
-            ops.append(_span(event))
-        elif event.cat in CALLS:
-            calls.append(_call(event))
-        elif event.cat in GPU:
-            gpu.append(_gpu_event(event))
-    devices = file.deviceProperties if isinstance(file.deviceProperties, list) else []
-    return Trace(
-        path=path,
-        about=_about(file.about),
-        devices=tuple(device for device in devices if isinstance(device, dict)),
-        annotations=tuple(annotations),
-        ops=tuple(ops),
-        calls=tuple(calls),
-        gpu=tuple(gpu),
-        non_finite=non_finite,
-    )
+    events = _Events(non_finite)
+    events.add(file.traceEvents)
+    return events.trace(path, file)
 
 
-def _json_bytes(path: Path) -> bytes:
-    """The file's JSON as UTF-8, unpacked if it is gzip."""
+def _read_sound(path: Path, blocks: Iterator[bytes]) -> Trace:
+    """The events that are sound in a file that is not."""
+    events, before, about = _Events(), b"", _File([])
+    for head, piece, _ in _pieces(blocks, sound=True):
+        before = head
+        piece, count = _without_non_finite(piece)
+        events.non_finite += count
+        try:
+            events.add(_EVENTS.decode(b"[" + piece + b"]"))
+        except (msgspec.DecodeError, RecursionError):
+            for one in _BETWEEN.split(piece):
+                events.add_sound(one)
     try:
-        data = path.read_bytes()
+        about = _FILE.decode(before + b"]}") if before.strip() != b"[" else about
+    except (msgspec.DecodeError, RecursionError):
+        events.left_out += len(before)
+    return events.trace(path, about)
+
+
+class _NotInPieces(Exception):
+    """The file is one piece, or cannot be cut."""
+
+
+class _Events:
+    """Collects what is work. Names and threads are kept once each, however often they occur."""
+
+    def __init__(self, non_finite: int = 0) -> None:
+        self.annotations: list[Span] = []
+        self.ops: list[Span] = []
+        self.calls: list[Call] = []
+        self.gpu: list[GpuEvent] = []
+        self.non_finite = non_finite
+        self.left_out = self.left_out_events = 0
+        self._any = self._timed = self._old = False
+        self._once: dict = {}
+
+    def add(self, events: list["_Event"]) -> None:
+        once = self._once
+        for event in events:
+            if event.ph != "X":
+                continue
+            self._timed = True
+            category = event.cat
+            if category == "cpu_op":
+                self.ops.append(_span(event, once))
+            elif category in CALLS:
+                self.calls.append(_call(event, once))
+            elif category in GPU:
+                self.gpu.append(_gpu_event(event, once))
+            elif category == "user_annotation":
+                self.annotations.append(_span(event, once))
+            elif category in OLD_CATEGORIES:
+                self._old = True
+        self._any = self._any or bool(events)
+
+    def add_sound(self, text: bytes) -> None:
+        """One event, with whatever stands behind it at the end of the list."""
+        for end in (len(text), *(m.end() for m in re.finditer(rb"\}", text[-4096:]))):
+            try:
+                self.add([_EVENT.decode(text[:end])])
+            except (msgspec.DecodeError, RecursionError):
+                continue
+            self.left_out += len(text) - end
+            return
+        self.left_out += len(text)
+        self.left_out_events += 1
+
+    def trace(self, path: Path, file: "_File") -> Trace:
+        if not self._timed:
+            what = "no timed events (only metadata)" if self._any else "no events"
+            raise UserError(
+                f"{shown(path)}: the trace holds {what}; was anything run while recording?"
+            )
+        if self._old:
+            raise UserError(
+                f"{shown(path)}: unsupported old Kineto schema (categories Operator, Runtime, "
+                "Kernel); record again with a torch of 2022 or newer"
+            )
+        devices = file.deviceProperties if isinstance(file.deviceProperties, list) else []
+        return Trace(
+            path=path,
+            about=_about(file.about),
+            devices=tuple(device for device in devices if isinstance(device, dict)),
+            annotations=tuple(self.annotations),
+            ops=tuple(self.ops),
+            calls=tuple(self.calls),
+            gpu=tuple(self.gpu),
+            non_finite=self.non_finite,
+            left_out=self.left_out,
+            left_out_events=self.left_out_events,
+        )
+
+
+def _blocks(
+    path: Path, max_gb: float, salvage: bool, progress: Callable[[float], None]
+) -> Iterator[bytes]:
+    """The file's bytes, unpacked if it is gzip."""
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size or 1
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            source = gzip.GzipFile(fileobj=file) if packed else file
+            total = 0
+            while block := _unpack(path, source, salvage) if packed else source.read(BLOCK):
+                total += len(block)
+                if packed and total > max_gb * 1e9:
+                    raise UserError(
+                        f"{shown(path)}: unpacks to more than {max_gb:g} GB; "
+                        "--max-gb raises the limit"
+                    )
+                progress(min(1, file.tell() / size))
+                yield block
+            if not total and packed:
+                raise UserError(f"{shown(path)}: empty trace (0 bytes after decompression)")
     except OSError as error:
         raise UserError(f"cannot read {shown(path)}: {error.strerror}") from error
-    packed = data.startswith(b"\x1f\x8b")
-    if packed:
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
+
+
+def _unpack(path: Path, source: gzip.GzipFile, salvage: bool) -> bytes:
+    block = bytearray()
+    try:
+        # Small bites: what stands before the damage is still given out.
+        while len(block) < BLOCK and (bite := source.read1(1 << 16)):
+            block += bite
+    except (EOFError, OSError, zlib.error) as error:
+        if not salvage:
             raise UserError(f"{shown(path)}: damaged gzip ({error}); copy it again") from error
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if data.startswith(mark):  # a shell's redirection on Windows
-            data = data.decode(encoding, "replace").encode()
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
+    return bytes(block)
+
+
+def _utf8(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The text as UTF-8 without a byte order mark."""
+    decoder, blank = None, True
+    for number, block in enumerate(blocks):
+        if number == 0 and block.startswith((b"\xff\xfe", b"\xfe\xff")):
+            # a shell's redirection on Windows
+            decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        if decoder:
+            block = decoder.decode(block).encode("utf-8", "replace")
+        elif number == 0:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        blank = blank and not block.strip()
+        yield block
+    if decoder:
+        yield decoder.decode(b"", final=True).encode()
+    if blank:
+        packed = _is_packed(path)
         raise UserError(
             f"{shown(path)}: empty trace (0 bytes{' after decompression' if packed else ''})"
         )
-    return data
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+# Where the list of events begins; it stands in the file's first block.
+_LIST = re.compile(rb'\A\s*\[|"traceEvents"\s*:\s*\[')
+# Between two events, however the file is laid out. No string can hold this: its quotes would be
+# escaped. A list of objects inside an event can, and then the piece does not decode.
+_BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"(?:ph|name|cat|pid|tid|ts)"\s*:)')
+
+
+def _pieces(blocks: Iterator[bytes], sound: bool = False) -> Iterator[tuple[bytes, bytes, bool]]:
+    """(what stands before the events, some whole events, whether it is the last piece).
+
+    The last piece ends as the file ends. Raises _NotInPieces when there would be only one, unless
+    `sound` asks for whatever there is.
+    """
+    rest = next(blocks, b"")
+    if not sound and len(rest) < BLOCK:
+        raise _NotInPieces
+    begin = _LIST.search(rest)
+    if not begin:
+        raise _NotInPieces
+    head, rest = rest[: begin.end()], rest[begin.end() :]
+    for block in blocks:
+        rest += block
+        cuts = list(_BETWEEN.finditer(rest, max(0, len(rest) - (BLOCK >> 4))))
+        if not cuts and len(rest) > 16 * BLOCK:
+            raise _NotInPieces
+        if cuts:
+            yield head, rest[: cuts[-1].start()], False
+            rest = rest[cuts[-1].end() :]
+    yield head, rest, True
 
 
 # A string, or a number that Python's and JavaScript's writers print and JSON does not know.
@@ -257,12 +443,20 @@ def _without_non_finite(data: bytes) -> tuple[bytes, int]:
     return _NON_FINITE.sub(missing, data), count
 
 
+_EVENT = msgspec.json.Decoder(_Event, strict=False)
+_EVENTS = msgspec.json.Decoder(list[_Event], strict=False)
+_FILE = msgspec.json.Decoder(_File, strict=False)
+
+
+def _decoded(data: bytes) -> _File:
+    if re.match(rb"\s*\[", data):  # the format's other form: the events alone
+        return _File(_EVENTS.decode(data))
+    return _FILE.decode(data)
+
+
 def _decode(path: Path, data: bytes) -> _File:
-    as_list = data.lstrip()[:1] == b"["  # the format's other form: the events alone
     try:
-        if as_list:
-            return _File(msgspec.json.decode(data, type=list[_Event], strict=False))
-        return msgspec.json.decode(data, type=_File, strict=False)
+        return _decoded(data)
     except msgspec.ValidationError as error:
         if "missing required field `traceEvents`" in str(error):
             raise UserError(f"{shown(path)}: JSON, but no trace: it has no traceEvents") from error
@@ -320,34 +514,35 @@ def _about(story: Any) -> dict:
     return story
 
 
-def _span(event: _Event) -> Span:
+def _span(event: _Event, once: dict) -> Span:
     start, duration = _nanoseconds(event.ts) or 0, _nanoseconds(event.dur)
     # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
     end = start + duration if duration and duration > 0 else None
-    return Span(_text(event.name), start, end, _thread(event))
+    return Span(_name(event, once), start, end, _thread(event, once))
 
 
-def _call(event: _Event) -> Call:
-    correlation = _correlation(event.args)
-    return Call(_text(event.name), _nanoseconds(event.ts) or 0, _thread(event), correlation)
+def _call(event: _Event, once: dict) -> Call:
+    start = _nanoseconds(event.ts) or 0
+    return Call(_name(event, once), start, _thread(event, once), _correlation(event.args))
 
 
-def _gpu_event(event: _Event) -> GpuEvent:
+def _gpu_event(event: _Event, once: dict) -> GpuEvent:
     args = event.args or _Args()
     start, duration = _nanoseconds(event.ts), _nanoseconds(event.dur)
     if not start or duration is None or duration < 0:
         start = start or None
         duration = None  # a lost record: its time is unknown, and must not count as 0
+    grid, block = _sizes(args.grid), _sizes(args.block)
     return GpuEvent(
         sort=GPU[event.cat],
-        name=_text(event.name),
+        name=_name(event, once),
         start=start,
         duration=duration,
         device=_id(args.device if args.device is not None else event.pid),
         stream=_id(args.stream if args.stream is not None else event.tid),
         correlation=_correlation(args),
-        grid=_sizes(args.grid),
-        block=_sizes(args.block),
+        grid=once.setdefault(grid, grid),
+        block=once.setdefault(block, block),
         registers=_count(args.registers),
         shared_memory=_count(args.shared_memory),
         reported_occupancy=_number(args.occupancy),
@@ -360,13 +555,22 @@ def _correlation(args: _Args | None) -> int | None:
     return (_count(args.correlation) or None) if args else None
 
 
-def _thread(event: _Event) -> tuple:
-    return _id(event.pid), _id(event.tid)
+def _name(event: _Event, once: dict) -> str:
+    name = event.name if isinstance(event.name, str) else str(event.name)
+    return once.setdefault(name, name)
+
+
+def _thread(event: _Event, once: dict) -> tuple:
+    thread = _id(event.pid), _id(event.tid)
+    return once.setdefault(thread, thread)
+
+
+_IDS = (int, str, type(None))  # named, for a union would be built anew for each event
 
 
 def _id(value: Any) -> int | str | None:
     """A number or text as it stands; whatever else a file holds there, as text."""
-    return value if value is None or isinstance(value, int | str) else str(value)
+    return value if isinstance(value, _IDS) else str(value)
 
 
 def _nanoseconds(microseconds: Decimal | None) -> int | None:
@@ -397,7 +601,3 @@ def _sizes(value: Any) -> tuple[int, ...] | None:
         return None
     sizes = tuple(map(_count, value))
     return None if None in sizes or not sizes else sizes
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)

@@ -236,6 +236,13 @@ def test_reported_zero(built, on_cpu):
     assert says(question, on_cpu) == "not visible"
 
 
+def test_reported_zero_is_told_of_all(tmp_path):
+    events = forward(100, ("f", FLASH, 5), ("f", FLASH, 5))
+    events[-1]["args"]["est. achieved occupancy %"] = 0
+    evidence = Evidence(observe(read(write(tmp_path, trace(events)))), {})
+    assert says(claims.reported_zero("attention"), evidence) == "no"
+
+
 def test_zero_explained_by_shared_memory(built):
     question = claims.zero_explained_by_shared_memory("attention")
     assert says(question, CUDNN) == "yes"

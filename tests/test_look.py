@@ -92,6 +92,10 @@ def test_two_traces_are_laid_side_by_side(ask):
     lines = out.split("\n")
     assert lines[0].startswith("A  04_a naive") and lines[1].startswith("B  04_b in-place")
     assert [line.split()[1] for line in lines if line.startswith(("−", "+"))] == ["copy"]
+    mul = [sum(f["work"][2]["event"]["dur"] for f in truth(path)) / 3 for path in (A, B)]
+    [row] = [line for line in lines if line.split()[:1] == ["mul"]]
+    times = [f"{mul[0]:.1f}", f"{mul[1]:.1f}", f"{mul[1] - mul[0]:+.1f}"]
+    assert row.replace(" µs", "").split()[-3:] == times
     sums = [
         sum(work["event"]["dur"] for forward in truth(path) for work in forward["work"]) / 3
         for path in (A, B)
@@ -164,12 +168,14 @@ def test_two_regions_of_two_names_may_be_compared(ask):
 # ── As a command among commands ───────────────────────────────────────────────────────────────────
 
 
-def test_a_reader_that_goes_early_is_no_error():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_early_is_no_error(unbuffered):
     """As `| head -1`: the pipe is closed before the first line is written."""
     for arguments in ([A], ["--json", A]):
         with subprocess.Popen(
             [sys.executable, "-m", "common.look", *arguments],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         ) as process:  # fmt: skip
             process.stdout.close()
             assert process.stderr.read() == b""

@@ -440,6 +440,18 @@ def test_two_kernels_for_one_launch_and_none_for_the_next(tmp_path, backwards):
     assert [call.correlation for call in seen.lost] == [2]
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_mixed_up_ids_are_joined_in_order_of_time(tmp_path, backwards):
+    """Three launches, and all three kernels carry the id of the first."""
+    events = [
+        [region(100 * n, 50), launch(n, 100 * n + 10), kernel(1, 100 * n + 20, 5, f"k{n}")]
+        for n in (1, 2, 3)
+    ]
+    flat = [event for three in events for event in three]
+    seen = look(tmp_path, flat[::-1] if backwards else flat)
+    assert [names(seen, index) for index in range(3)] == [["k1"], ["k2"], ["k3"]]
+
+
 def test_two_kernels_for_one_launch_and_no_launch_free(tmp_path):
     """Nobody else can have launched it: it stays where its id puts it, and is spoken of."""
     seen = look(tmp_path, region(0, 50), launch(1, 10), kernel(1, 20, 5, "a"),

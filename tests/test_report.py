@@ -251,6 +251,13 @@ def test_names_are_no_markup(tmp_path, name):
     assert f"  mul — launched by {name} › mul" in text
 
 
+def test_no_text_is_markup():
+    out = report.console()
+    out.file = io.StringIO()
+    out.print("k[/red] [bold]x a::key::b 12")
+    assert out.file.getvalue() == "k[/red] [bold]x a::key::b 12\n"
+
+
 def test_long_names_do_not_push_numbers_out(tmp_path):
     """The op stands on a line of its own kind; a kernel's name never does."""
     seen = look(tmp_path, region(0, 100), op("softmax", 5, 20), device=None)

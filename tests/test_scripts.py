@@ -160,6 +160,20 @@ def test_replay_needs_no_gpu_and_shows_the_recording():
     assert "NVIDIA H200" in done.stdout and "20 kernels a forward" in done.stdout
 
 
+def test_an_eager_recording_does_not_import_the_compiler(tmp_path):
+    """It takes longer than torch itself."""
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = [{A!r}, *{[*SMALL, '--traces', str(tmp_path)]!r}]\n"
+        f"runpy.run_path({A!r}, run_name='__main__')\n"
+        "assert 'torch._dynamo' not in sys.modules and 'torch._inductor' not in sys.modules\n"
+        "import torch\n"
+        "assert torch._inductor  # and can still be had\n"
+    )
+    done = run("-c", code, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+
+
 def test_diff_of_a_and_b_is_the_lesson():
     """Docstring, guess, and one line of code."""
     a, b = ((ROOT / script).read_text().splitlines() for script in (A, B))
