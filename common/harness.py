@@ -69,8 +69,9 @@ def record(
     """Check `attention`, record it, write trace and table; both files or none.
 
     `attention` maps q, k, v of `workload.shape` to the output of that shape; with layout "bshd",
-    all four are [batch, seq, heads, head_dim] instead. `progress` is told what is being done. Raises UserError for whatever the user can mend: a backend that refuses the
-    shape, memory, a wrong result, a folder that cannot be written.
+    all four are [batch, seq, heads, head_dim] instead. `progress` is told what is being done.
+    Raises UserError for whatever the user can mend: a backend that refuses the shape, memory, a
+    wrong result, a folder that cannot be written.
     """
     variant = options.variant or title
     mode = "compile" if options.compile else "eager"
@@ -178,15 +179,21 @@ def _profile(forward: Attention, inputs, label: str, options: Options) -> profil
             schedule=schedule(wait=WAIT, warmup=options.warmup, active=options.active, repeat=1),
         )
         with contextlib.nullcontext() if options.compile else _compiler_not_imported():
-            # Not `with profiler`: interrupted, its exit would raise over the interrupt.
             profiler.start()
-            before = WAIT + options.warmup
-            for step in range(before + options.active):
-                with record_function(label):
-                    forward(*inputs)
-                if on_gpu and step in (before - 1, before + options.active - 1):
-                    torch.cuda.synchronize()
-                profiler.step()
+            try:
+                before = WAIT + options.warmup
+                for step in range(before + options.active):
+                    with record_function(label):
+                        forward(*inputs)
+                    if on_gpu and step in (before - 1, before + options.active - 1):
+                        torch.cuda.synchronize()
+                    profiler.step()
+            except BaseException:
+                # Left running it crashes the interpreter's exit; stopped in the middle it may
+                # complain, and what stopped it matters more (so no `with profiler`).
+                with contextlib.suppress(Exception):
+                    profiler.stop()
+                raise
             profiler.stop()
     return profiler
 

@@ -26,7 +26,7 @@ TB = (
     "import sys, tempfile; from torch_tb_profiler.io.cache import Cache; "
     "from torch_tb_profiler.profiler.data import RunProfileData; "
     "c = Cache(); c.__enter__(); "
-    "RunProfileData.parse('w', None, sys.argv[1], tempfile.mkdtemp()).process()"
+    "RunProfileData.parse('w', None, sys.argv[1], tempfile.mkdtemp())"
 )
 
 
