@@ -1,8 +1,13 @@
 """Look at any trace of torch.profiler: what one labelled forward did, kernel by kernel.
 
-Two traces are laid side by side. Nothing here needs torch or a GPU.
+Two traces are laid side by side; a trace of several labels is surveyed. Nothing here needs torch or
+a GPU.
 """
 
+import gc
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +15,8 @@ from common import report
 from common.cli import UserError, one_line_errors, option, parse
 from common.compare import align, parse_guess, rows
 from common.observe import observe
-from common.trace import read
+from common.survey import survey
+from common.trace import MAX_GB, Trace, read
 
 
 @dataclass(frozen=True)
@@ -26,11 +32,15 @@ class Options:
     region: str | None = option(
         None,
         "the record_function label to look at (default: the one the trace was made for, "
-        "else its only one)",
+        "else its only one, else a survey of all)",
         metavar="LABEL",
     )
     guess: str | None = option(
         None, 'what you expect, such as "matmul softmax matmul"', metavar="STEPS"
+    )
+    salvage: bool = option(False, "read a damaged file as far as it is sound", action="store_true")
+    max_gb: float = option(
+        MAX_GB, "the most that a gzip file may unpack to, in GB", type=float, metavar="N"
     )
     json: bool = option(False, "print one JSON object", action="store_true")
 
@@ -38,7 +48,17 @@ class Options:
 def look(options: Options) -> None:
     if len(options.traces) > 2:
         raise UserError(f"{len(options.traces)} traces given: look takes one, or two to compare")
-    seen, *other = (observe(read(path), options.region) for path in options.traces)
+    traces = [_read(path, options) for path in options.traces]
+    if len(traces) == 1 and _several(traces[0], options.region):
+        if options.guess is not None:
+            raise UserError("--guess goes with one region; choose it with --region")
+        found = survey(traces[0])
+        if options.json:
+            report.print_json(report.survey_json(found))
+        else:
+            report.show_survey(report.console(), found)
+        return
+    seen, *other = (observe(trace, options.region) for trace in traces)
     if other:
         if options.guess:
             raise UserError("--guess goes with one trace, and two were given")
@@ -55,6 +75,31 @@ def look(options: Options) -> None:
     report.show(report.console(), seen, pairs=pairs, guessed=bool(guess), lessons={}, claims=())
 
 
+def _several(trace: Trace, region: str | None) -> bool:
+    return region is None and not trace.about and len(trace.labels) > 1
+
+
+def _read(path: Path, options: Options) -> Trace:
+    if not sys.stderr.isatty():
+        return read(path, options.salvage, options.max_gb)
+    try:
+        return read(path, options.salvage, options.max_gb, _progress())
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _progress() -> Callable[[float], None]:
+    """A share of the file on the terminal, once reading has taken two seconds."""
+    start = time.monotonic()
+
+    def show(share: float) -> None:
+        if time.monotonic() - start > 2:
+            print(f"\rreading … {100 * share:.0f} %", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
 if __name__ == "__main__":
+    gc.disable()  # a trace is millions of objects without a cycle, and the process ends soon
     with one_line_errors():
         look(parse(Options, __doc__, "trace.json --region forward", module="common.look"))

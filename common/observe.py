@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from statistics import mean, stdev
 
 import msgspec
@@ -18,6 +19,7 @@ from common.cli import UserError, shown
 from common.kernel_names import KernelName, decode
 from common.occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
 from common.trace import Call, GpuEvent, Span, Trace
+from common.usage import Usage, usage
 
 # What an op does, in a word. Looked up from the innermost op of a chain outwards.
 KINDS = {
@@ -102,6 +104,7 @@ class Forward:
     launches: int
     ops: tuple[Op, ...]  # in order of start
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
+    usage: Usage = Usage()
 
     def count(self, sort: str) -> int:
         return sum(step.sort == sort for step in self.steps)
@@ -125,6 +128,7 @@ class Observation:
     lost: tuple[Call, ...]  # launches that no GPU event answers
     incredible: tuple[GpuEvent, ...]  # they outlast the next kernel of their stream
     shared: tuple[tuple[Call, int], ...]  # launches answered by several kernels, and by how many
+    elsewhere: int = 0  # GPU events that the process's other threads launched meanwhile
 
     @property
     def on_gpu(self) -> bool:
@@ -170,6 +174,11 @@ class Observation:
     def gpu_ns(self) -> float | None:
         """Mean over the forwards whose every event has a credible time."""
         return _mean(f.gpu_ns for f in self.forwards if f.gpu_ns is not None)
+
+    @cached_property
+    def usage(self) -> Usage:
+        """Of all forwards together; what lies between two of them is nobody's."""
+        return sum((forward.usage for forward in self.forwards), Usage())
 
     @property
     def gpu_sum_ns(self) -> int | None:
@@ -227,12 +236,12 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
         )
     finished = [span for span in ranges if span.end is not None]
 
-    answers, shared, lost, leaked = _join(trace)
+    answers, shared, lost, leaked = join(trace)
     incredible = _incredible(trace.gpu)
     timeless = set(map(id, incredible))
     device = _device(trace)
     on_gpu = bool(trace.gpu)
-    ops, calls = _by_thread(trace.ops), _by_thread(trace.calls)
+    ops, calls = by_thread(trace.ops), by_thread(trace.calls)
     forwards = []
     for span in finished:
         inside = _tree(_within(ops[span.thread], span))
@@ -250,6 +259,12 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
                 launches=sum(call.launches for call in made),
                 ops=tuple(inside),
                 steps=tuple(steps if on_gpu else _cpu_steps(inside)),
+                usage=usage(
+                    (event, call.start)
+                    for call in working
+                    for event in answers[id(call)]
+                    if id(event) not in timeless
+                ),
             )
         )
     return Observation(
@@ -261,7 +276,23 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
         tuple(lost),
         tuple(incredible),
         tuple(shared),
+        _elsewhere(finished, calls, answers),
     )
+
+
+def _elsewhere(ranges: Sequence[Span], calls: dict, answers: dict) -> int:
+    """How many GPU events other threads of the same process launched during the ranges."""
+    if len(calls) < 2:
+        return 0
+    found = 0
+    for thread, made in calls.items():
+        before = [0, *accumulate(len(answers.get(id(call), ())) for call in made)]
+        starts = [call.start for call in made]
+        for span in ranges:
+            if span.thread != thread and span.thread[0] == thread[0]:
+                found += before[bisect_left(starts, span.end)]
+                found -= before[bisect_left(starts, span.start)]
+    return found
 
 
 def _only_region(trace: Trace) -> str:
@@ -287,7 +318,7 @@ def _what_is_there(trace: Trace) -> str:
     return f"the trace has {labels} (label a forward with torch.profiler.record_function)"
 
 
-def _join(trace: Trace):
+def join(trace: Trace):
     """Launch calls and GPU events by correlation id.
 
     Returns the events of each call by the call's `id`, the launches answered by several kernels,
@@ -359,7 +390,7 @@ def _device(trace: Trace) -> Device | None:
     return None
 
 
-def _by_thread(events: Iterable) -> dict:
+def by_thread(events: Iterable) -> dict:
     threads = defaultdict(list)
     for event in events:
         threads[event.thread].append(event)

@@ -15,8 +15,12 @@ from common.cli import shown
 from common.compare import Answer, Claim, Pair, Row, differences, wrappers
 from common.kernel_names import brief
 from common.observe import Observation, Step
+from common.survey import Survey, Total
+from common.trace import Trace
+from common.usage import Usage
 
 WIDTH = 100
+MOST = 20  # labels of a list
 FEW = 3  # of a list without end, so many are named
 MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "yellow")}
 
@@ -54,6 +58,9 @@ def show(
         _print(out, Text("\nwhat to look for", "bold"))
         _print(out, answers(claims))
     _print(out, Text(f"\n{sums(seen)}"))
+    # No share of an unknown sum.
+    if seen.gpu_sum_ns is not None and (line := time_of_gpu(seen.usage)):
+        _print(out, Text(line))
     for text in warnings(seen):
         _print(out, Text(f"warning: {text}", "yellow"))
 
@@ -269,16 +276,125 @@ def _digits(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
+def time_of_gpu(used: Usage) -> str:
+    """GPU idle … % between first and last event: … · Tensor Cores … % · copies … %"""
+    if not used.work or not used.span:
+        return ""
+    idle = f"GPU idle {_percent(used.idle / used.span) if used.idle else '0 %'}"
+    causes = {
+        "launch-bound": used.launch_bound,  # its launch came after the GPU had run dry
+        "waiting, though launched": used.waiting,
+        "launch unknown": used.idle_unknown,
+    }
+    why = ", ".join(f"{_percent(ns / used.span)} {name}" for name, ns in causes.items() if ns)
+    parts = [f"{idle} between first and last event{f' ({why})' if why else ''}"]
+    cores = (
+        f"Tensor Cores {_percent(used.tensor_cores / used.work) if used.tensor_cores else '0 %'}"
+    )
+    if used.cores_unknown:
+        cores += f" (unknown for {_percent(used.cores_unknown / used.work)})"
+    parts.append(f"{cores} of GPU time")
+    for name, ns in (("copies and memsets", used.copies), ("communication", used.communication)):
+        if ns:
+            parts.append(f"{name} {_percent(ns / used.work)}")
+    return " · ".join(parts)
+
+
+# ── The whole trace ───────────────────────────────────────────────────────────────────────────────
+
+
+def show_survey(out: Console, seen: Survey) -> None:
+    """Labels, the most expensive kernels and ops, the GPU's time, the warnings."""
+    devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
+    _print(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
+    on_gpu = bool(seen.trace.gpu)
+    for title, totals, cpu in (
+        ("labels", seen.labels, "CPU"),
+        ("most expensive on the GPU", seen.kernels, ""),
+        ("most expensive ops", seen.ops, "self CPU"),
+    ):
+        if not totals:
+            continue
+        _print(out)
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=64)
+        for name in ("times", *([cpu] if cpu else []), *(["GPU"] if on_gpu else [])):
+            table.add_column(name, justify="right", no_wrap=True)
+        for total in totals[:MOST]:
+            times = ([total.cpu] if cpu else []) + ([total.gpu] if on_gpu else [])
+            table.add_row(Text(total.name), f"{total.count:,}", *map(_duration, times))
+        _print(out, table)
+        if more := totals[MOST:]:
+            _print(out, Text(f"and {_plural(len(more), 'more label')}", "dim"))
+    if line := time_of_gpu(seen.usage):
+        _print(out, Text(f"\n{line}"))
+    _print(out, Text("\n--region LABEL looks closer at one"))
+    for text in survey_warnings(seen):
+        _print(out, Text(f"warning: {text}", "yellow"))
+
+
+def survey_warnings(seen: Survey) -> list[str]:
+    said = _of_the_file(seen.trace)
+    if seen.leaked:
+        said.append(f"{_plural(len(seen.leaked), 'GPU event')} without a launch in the file")
+    if seen.lost:
+        verb = "have" if len(seen.lost) > 1 else "has"
+        said.append(
+            f"{_plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
+        )
+    if timeless := sum(event.duration is None for event in seen.trace.gpu):
+        said.append(f"{_plural(timeless, 'GPU event')} of unknown time, counted and not summed")
+    return said
+
+
+def survey_json(seen: Survey) -> dict:
+    on_gpu = bool(seen.trace.gpu)
+
+    def each(totals: Sequence[Total], cpu: str | None) -> list[dict]:
+        return [
+            {
+                "name": total.name,
+                "count": total.count,
+                **({cpu: _us(total.cpu)} if cpu else {}),
+                "gpu_us": _us(total.gpu) if on_gpu else None,
+            }
+            for total in totals
+        ]
+
+    return {
+        "file": shown(seen.trace.path),
+        "labels": each(seen.labels, "cpu_us"),
+        "kernels": each(seen.kernels, None),
+        "ops": each(seen.ops, "self_cpu_us"),
+        "gpu": usage_json(seen.usage),
+        "warnings": survey_warnings(seen),
+    }
+
+
+def usage_json(used: Usage) -> dict | None:
+    if not used.events:
+        return None
+    return {
+        "span_us": _us(used.span),
+        "busy_us": _us(used.busy),
+        "idle_us": _us(used.idle),
+        "idle_launch_bound_us": _us(used.launch_bound),
+        "idle_waiting_us": _us(used.waiting),
+        "idle_unknown_us": _us(used.idle_unknown),
+        "work_us": _us(used.work),
+        "tensor_cores_us": _us(used.tensor_cores),
+        "cores_unknown_us": _us(used.cores_unknown),
+        "copies_us": _us(used.copies),
+        "communication_us": _us(used.communication),
+    }
+
+
 # ── Warnings ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def warnings(seen: Observation) -> list[str]:
     """What the reader must know before trusting a number."""
-    trace, said = seen.trace, []
-    if trace.non_finite:
-        said.append(
-            f"{_plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
-        )
+    trace, said = seen.trace, _of_the_file(seen.trace)
     if not trace.gpu and not any(call.launches for call in trace.calls):
         if trace.about.get("device", {}).get("type") != "cpu":
             said.append(
@@ -286,11 +402,14 @@ def warnings(seen: Observation) -> list[str]:
                 "kernel counts and GPU times are unknown"
             )
     without = _few([f"launch {call.correlation}" for call in seen.lost]) or "no launch"
+    # As `join` has it: moved to the launches that went without only if the numbers agree.
+    moved = len(seen.lost) == sum(count - 1 for _, count in seen.shared)
+    how = "joined in order of time" if moved else "all counted with that launch"
     for call, count in seen.shared[:FEW]:
         said.append(
             f"correlation {call.correlation} belongs to {count} kernels but its launch "
             f"({call.name}) starts one; {without} {'have' if len(seen.lost) > 1 else 'has'} no "
-            "kernel; joined in order of time"
+            f"kernel; {how}"
         )
     if more := seen.shared[FEW:]:
         said.append(f"{_plural(len(more), 'more correlation id')} of several kernels")
@@ -331,6 +450,12 @@ def warnings(seen: Observation) -> list[str]:
     if seen.unfinished:
         verb = "region has" if seen.unfinished == 1 else "regions have"
         said.append(f"{seen.unfinished} {verb} a negative or zero duration (unfinished), left out")
+    if seen.elsewhere:
+        verb = "was" if seen.elsewhere == 1 else "were"
+        said.append(
+            f"{_plural(seen.elsewhere, 'GPU event')} {verb} launched by other threads during the "
+            "region (as backward is, by the autograd thread) and not counted"
+        )
     if not seen.alike:
         said.append("the forwards differ: steps and times are those of the first")
     asked, ran = seen.about.get("variant"), seen.backend
@@ -338,6 +463,21 @@ def warnings(seen: Observation) -> list[str]:
         said.append("no fused kernel served this shape; math materialises the score matrix")
     elif ran and asked in ("math", "flash", "efficient", "cudnn") and asked != ran:
         said.append(f"backend {asked} was asked for, and {ran} ran")
+    return said
+
+
+def _of_the_file(trace: Trace) -> list[str]:
+    said = []
+    if trace.left_out:
+        said.append(
+            f"damaged file: {trace.left_out:,} bytes "
+            f"({_plural(trace.left_out_events, 'event')} or part of one) left out; what is missing "
+            "is in no number"
+        )
+    if trace.non_finite:
+        said.append(
+            f"{_plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
+        )
     return said
 
 
@@ -394,6 +534,8 @@ def as_json(
         "cuda_us_per_forward": _us(seen.gpu_ns),
         "cuda_sum_us": _us(seen.gpu_sum_ns),
         "gpu_busy_us": _us(seen.gpu_busy_ns),
+        "gpu": usage_json(seen.usage),
+        "other_threads_gpu_events": seen.elsewhere,
         "cpu_us_per_forward": _us(seen.cpu_ns),
         "unlinked_kernels": seen.unlinked_kernels,
         "total_kernels": len(kernels),

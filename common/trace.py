@@ -19,6 +19,7 @@ what is wrong in which line.
 """
 
 import codecs
+import contextlib
 import gzip
 import re
 import zlib
@@ -39,7 +40,7 @@ CALLS = {"cuda_runtime", "cuda_driver", "xpu_runtime"}
 GPU = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 
-BLOCK = 4 << 20  # bytes read at once
+BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
 MAX_GB = 16  # that a gzip file may unpack to
 
 
@@ -208,7 +209,9 @@ def read(
     try:
         return _read_whole(path, blocks())
     except UserError:
-        return _read_sound(path, blocks())
+        with contextlib.suppress(_NotInPieces):  # not even a list of events is there
+            return _read_sound(path, blocks())
+        raise
 
 
 def _read_pieces(path: Path, blocks: Iterator[bytes]) -> Trace:
@@ -357,7 +360,7 @@ def _unpack(path: Path, source: gzip.GzipFile, salvage: bool) -> bytes:
     block = bytearray()
     try:
         # Small bites: what stands before the damage is still given out.
-        while len(block) < BLOCK and (bite := source.read1(1 << 16)):
+        while len(block) < BLOCK and (bite := source.read1(min(BLOCK, 1 << 16))):
             block += bite
     except (EOFError, OSError, zlib.error) as error:
         if not salvage:
@@ -414,7 +417,7 @@ def _pieces(blocks: Iterator[bytes], sound: bool = False) -> Iterator[tuple[byte
     head, rest = rest[: begin.end()], rest[begin.end() :]
     for block in blocks:
         rest += block
-        cuts = list(_BETWEEN.finditer(rest, max(0, len(rest) - (BLOCK >> 4))))
+        cuts = list(_BETWEEN.finditer(rest, max(0, len(rest) - max(BLOCK >> 4, 1 << 14))))
         if not cuts and len(rest) > 16 * BLOCK:
             raise _NotInPieces
         if cuts:
@@ -561,10 +564,14 @@ def _name(event: _Event, once: dict) -> str:
 
 
 def _thread(event: _Event, once: dict) -> tuple:
-    thread = _id(event.pid), _id(event.tid)
+    with_types = event.pid.__class__, event.tid.__class__
+    if with_types != _USUAL:
+        return _id(event.pid), _id(event.tid)
+    thread = event.pid, event.tid
     return once.setdefault(thread, thread)
 
 
+_USUAL = (int, int)
 _IDS = (int, str, type(None))  # named, for a union would be built anew for each event
 
 
@@ -573,11 +580,14 @@ def _id(value: Any) -> int | str | None:
     return value if isinstance(value, _IDS) else str(value)
 
 
+_THOUSAND = Decimal(1000)
+
+
 def _nanoseconds(microseconds: Decimal | None) -> int | None:
     """None also for what is no moment: NaN written as text, or beyond 64 bits."""
     if microseconds is None or not microseconds.is_finite() or microseconds.adjusted() > 15:
         return None
-    return int((microseconds * 1000).to_integral_value())
+    return int(microseconds * _THOUSAND)
 
 
 def _number(value: Any) -> float | int | None:

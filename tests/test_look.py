@@ -1,13 +1,15 @@
 """`look` from end to end, through its command line."""
 
+import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 
 import pytest
-from build import ROOT, forward, recording, region, story, trace, truth, write
+from build import NVJET, ROOT, forward, recording, region, story, trace, truth, write
 
 from common.cli import one_line_errors, parse
 from common.look import Options, look
@@ -124,7 +126,89 @@ def test_the_region_asked_for(ask, tmp_path):
     for label, kind in (("a", "mul"), ("b", "add")):
         found = json.loads(ask("--json", path, "--region", label)[1])
         assert (found["region"], [s["kind"] for s in found["steps"]]) == (label, [kind])
-    assert "several regions, choose one with --region: a (1), b (1)" in refused(ask, path)
+    # Where two traces are laid side by side, one region must be meant.
+    assert "several regions, choose one with --region: a (1), b (1)" in refused(ask, path, path)
+
+
+# ── A trace of several labels ─────────────────────────────────────────────────────────────────────
+
+
+def model(tmp_path):
+    """Two labels, one twice; 30 µs of matmul and 20 of a copy; the GPU idle between."""
+    return write(tmp_path, trace(
+        forward(100, ("matmul bmm", NVJET, 10), ("masked_fill clone copy_", "copy", 20), label="a"),
+        forward(3000, ("matmul bmm", NVJET, 10), label="b"),
+        forward(6000, ("matmul bmm", NVJET, 10), label="b"),
+    ))  # fmt: skip
+
+
+def test_a_trace_of_several_labels_is_surveyed(ask, tmp_path):
+    code, out, err = ask(model(tmp_path))
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["a", "1", "50", "µs", "30", "µs"] in lines
+    assert ["b", "2", "60", "µs", "20", "µs"] in lines
+    assert [NVJET, "3", "30", "µs"] in lines
+    assert "--region LABEL looks closer at one" in out
+    assert "launch-bound" in out and "memsets 40 %" in out
+    assert "Tensor Cores 60 % of GPU time" in out
+
+
+def test_a_survey_as_json(ask, tmp_path):
+    found = json.loads(ask("--json", model(tmp_path))[1])
+    assert list(found) == ["file", "labels", "kernels", "ops", "gpu", "warnings"]
+    assert found["labels"] == [
+        {"name": "a", "count": 1, "cpu_us": 50.0, "gpu_us": 30.0},
+        {"name": "b", "count": 2, "cpu_us": 60.0, "gpu_us": 20.0},
+    ]
+    ops = {op["name"]: op for op in found["ops"]}
+    assert ops["aten::bmm"] == {
+        "name": "aten::bmm", "count": 3, "self_cpu_us": 48.0, "gpu_us": 30.0
+    }  # fmt: skip
+    assert (ops["aten::matmul"]["self_cpu_us"], ops["aten::matmul"]["gpu_us"]) == (6.0, 0.0)
+    gpu = found["gpu"]
+    assert gpu["busy_us"] + gpu["idle_us"] == gpu["span_us"] == 7000 - 1100 + 10
+    assert gpu["idle_us"] == gpu["idle_launch_bound_us"] == 5860
+
+
+def test_a_survey_takes_no_guess(ask, tmp_path):
+    assert "choose it with --region" in refused(ask, model(tmp_path), "--guess", "matmul")
+
+
+def test_every_field_is_documented_and_every_documented_field_exists(ask, tmp_path):
+    """docs/json.md against what is printed."""
+    differ = forward(100, ("mul", "k", 5)), forward(900, ("add", "k", 5))
+    uneven = json.loads(ask("--json", write(tmp_path, trace(differ), "differ.json"))[1])
+    region_ = json.loads(ask("--json", A, "--guess", "matmul")[1])
+    survey = json.loads(ask("--json", model(tmp_path))[1])
+    tables = (ROOT / "docs" / "json.md").read_text().split("| field | what it is |\n")[1:]
+    documented = [re.findall(r"^\| `(\w+)` \|", table, re.M) for table in tables]
+    assert documented[0] == list(region_)
+    assert sorted(documented[1]) == sorted({*region_["steps"][0], *uneven["steps"][0]})
+    assert documented[2] == list(survey)
+    assert documented[3] == list(survey["gpu"]) == list(region_["gpu"])
+    for name in ("labels", "kernels", "ops"):
+        line = re.search(rf"^\| `{name}` \|.*", tables[2], re.M)[0]
+        assert re.findall(r"`(\w+)`", line)[1:] == list(survey[name][0])
+
+
+# ── Damaged and huge files ────────────────────────────────────────────────────────────────────────
+
+
+def test_salvage_says_what_is_left_out(ask, tmp_path):
+    whole = json.dumps(trace(forward(100, ("mul", "k", 5)), forward(900, ("mul", "k", 5)))).encode()
+    path = write(tmp_path, whole[:-60])
+    assert "truncated JSON" in refused(ask, path)
+    code, out, _ = ask(path, "--salvage")
+    assert code == 0 and "warning: damaged file: " in out and "left out" in out
+
+
+def test_a_gzip_bomb_stops_at_a_limit_that_can_be_raised(ask, tmp_path):
+    bomb = json.dumps(trace(forward(100, ("mul", "k", 5)))).encode() + b" " * 3_000_000
+    path = write(tmp_path, gzip.compress(bomb), "t.json.gz")
+    message = refused(ask, path, "--max-gb", "0.002")
+    assert "unpacks to more than 0.002 GB; --max-gb raises the limit" in message
+    assert ask(path, "--max-gb", "0.004")[0] == 0
 
 
 # ── What is refused ───────────────────────────────────────────────────────────────────────────────

@@ -25,6 +25,7 @@ from build import (
 )
 
 from common import report
+from common import trace as reader
 from common.cli import UserError
 from common.observe import Observation, observe
 from common.trace import read
@@ -107,6 +108,95 @@ def test_recording_is_read_whole(script, mode, backend):
     assert found.profiler_steps == 3
     assert found.labels == {found.about["label"]: 3}
     assert found.devices[0]["name"] == "NVIDIA H200"
+
+
+# ── In pieces ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def pieces(path, monkeypatch, size=512) -> int:
+    """How many pieces a file is read in, with blocks of this size."""
+    monkeypatch.setattr(reader, "BLOCK", size)
+    try:
+        blocks = reader._utf8(path, reader._blocks(path, 1, False, lambda share: None))
+        return sum(1 for _ in reader._pieces(blocks))
+    except reader._NotInPieces:
+        return 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_pieces_make_the_same_trace(tmp_path, monkeypatch, form):
+    plain = read(write(tmp_path, SMALL, "plain.json"))
+    path = write(tmp_path, FORMS[form], "t.json")
+    monkeypatch.setattr(reader, "BLOCK", 512)
+    found = read(path)
+    assert (found.ops, found.calls, found.gpu) == (plain.ops, plain.calls, plain.gpu)
+    assert (found.devices, found.annotations) == (plain.devices, plain.annotations)
+
+
+@pytest.mark.parametrize(("script", "mode", "backend"), recordings())
+def test_a_recording_in_pieces(monkeypatch, script, mode, backend):
+    path = recording(script, mode, backend)
+    whole = read(path)
+    assert pieces(path, monkeypatch, 4096) > 5
+    assert read(path) == whole
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4])
+@pytest.mark.parametrize("size", [300, 700, 5000])
+def test_faults_have_their_place_in_pieces_too(tmp_path, monkeypatch, indent, size):
+    events = [
+        op("mul", 10 * i, 5) | {"args": {"x": [{"name": "},"}, {"ts": 1}]}} for i in range(99)
+    ]
+    text = json.dumps(trace(events, op("HERE", 2, 1), events), indent=indent)
+    for bad in ("a\\qb", "a\tb"):
+        path = write(tmp_path, text.replace("HERE", bad).encode())
+        whole = error(path)
+        monkeypatch.setattr(reader, "BLOCK", size)
+        assert error(path) == whole
+        monkeypatch.undo()
+
+
+def test_lists_of_objects_and_second_lists_do_not_mislead(tmp_path, monkeypatch):
+    """What looks like a cut between events, and is none."""
+    odd = trace([op("mul", i, 1) | {"x": [{"ph": "X"}, {"ph": "X"}]} for i in range(50)])
+    more = [op("no", i, 1) for i in range(50)]
+    for content in (odd, odd | {"behind": more}, {"before": {"traceEvents": more}} | odd):
+        path = write(tmp_path, content)
+        whole = read(path)
+        monkeypatch.setattr(reader, "BLOCK", 1000)
+        assert read(path) == whole and len(whole.ops) == 50
+        monkeypatch.undo()
+
+
+# ── Salvage ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("size", [400, 1 << 20])
+def test_a_cut_file_is_salvaged_up_to_its_end(tmp_path, monkeypatch, pack, size):
+    events = [op(f"o{i}", 10 * i, 5) for i in range(40)]
+    text = json.dumps(trace(events, device=None), indent=1)
+    monkeypatch.setattr(reader, "BLOCK", size)
+    for number in (1, 7, 39):
+        cut = text[: text.index(f'"o{number}"') + 3]
+        path = write(tmp_path, pack(cut.encode()))
+        error(path)
+        found = read(path, salvage=True)
+        assert [span.name for span in found.ops] == [f"o{i}" for i in range(number)]
+        lost = len(cut) - cut.rindex("{")
+        assert lost - 60 <= found.left_out <= lost + 60 and found.left_out_events == 1
+
+
+def test_an_event_that_is_broken_costs_no_other(tmp_path):
+    text = json.dumps(trace([op(f"o{i}", i, 5) for i in range(9)]))
+    path = write(tmp_path, text.replace('"o4"', '"o\x01"').encode())
+    found = read(path, salvage=True)
+    assert [span.name for span in found.ops] == [f"o{i}" for i in range(9) if i != 4]
+    assert found.left_out_events == 1 and found.devices
+
+
+def test_a_sound_file_loses_nothing_by_salvage():
+    assert read(recording("04_a"), salvage=True) == read(recording("04_a"))
 
 
 # ── Times ─────────────────────────────────────────────────────────────────────────────────────────

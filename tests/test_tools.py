@@ -1,0 +1,63 @@
+"""The tools beside the tests: what grows is a trace, damage is survived, engines agree."""
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from build import recording, truth
+
+from common.observe import observe
+from common.trace import read
+
+TOOLS = Path(__file__).parent / "tools"
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def grow():
+    return tool("grow")
+
+
+@pytest.mark.parametrize("minified", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_grown_trace_repeats_its_forwards(tmp_path, grow, minified, packed):
+    path = tmp_path / "big.json"
+    grow.write(path, grow.grow(recording("04_a"), 1000, minified), packed)
+    data = path.read_bytes()
+    events = json.loads(gzip.decompress(data) if packed else data)["traceEvents"]
+    assert len(events) >= 1000
+    work = [e["args"]["correlation"] for e in events if e.get("cat") in ("kernel", "gpu_memcpy")]
+    assert len(work) == len(set(work))
+    steps = [e["name"] for e in events if e.get("cat") == "user_annotation"]
+    steps = [name for name in steps if name.startswith("ProfilerStep#")]
+    assert steps == [f"ProfilerStep#{2 + number}" for number in range(len(steps))]
+    seen = observe(read(path))
+    assert len(seen.forwards) == len(steps) and not seen.leaked and not seen.lost
+    names = [[work["event"]["name"] for work in f["work"]] for f in truth(recording("04_a"))]
+    assert [[s.name for s in f.steps] for f in seen.forwards] == names * (len(steps) // 3)
+
+
+def test_a_few_hundred_damaged_recordings():
+    outcomes, failures = tool("fuzz").fuzz(400)
+    assert not failures and set(outcomes) == {"answered", "refused in one line", "salvaged"}
+    assert min(outcomes.values()) > 20
+
+
+@pytest.mark.perfetto
+def test_perfettos_engine_counts_the_same(tmp_path, grow):
+    perfetto = tool("perfetto")
+    if why := perfetto.missing():
+        pytest.skip(why)
+    path = tmp_path / "grown.json"
+    grow.write(path, grow.grow(recording("04_c", backend="math"), 3000), False)
+    for trace in (recording("04_a"), path):
+        counts, complaints = perfetto.perfettos(trace)
+        assert counts == perfetto.ours(trace) and not complaints
