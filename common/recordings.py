@@ -1,13 +1,16 @@
 """Find recordings by what they tell of themselves. Nothing is read out of a file's name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common.cli import UserError
+from common.cli import UserError, note, shown
 from common.observe import Observation, observe
 from common.trace import Trace, read
 
 SHIPPED = Path(__file__).parent.parent / "traces" / "recorded"
+
+# What recordings must share for their numbers to be compared.
+SAME = ("shape", "dtype", "mode", "device", "versions", "steps")
 
 
 def traces_in(folder: Path, pattern: str = "**/*.json*") -> Iterator[Trace]:
@@ -19,6 +22,37 @@ def traces_in(folder: Path, pattern: str = "**/*.json*") -> Iterator[Trace]:
             continue
         if trace.about:
             yield trace
+
+
+def observed(paths: Sequence[Path]) -> Iterator[Observation]:
+    """What every recording of ours shows, of the files given and of those under the folders given.
+
+    Raises UserError for a file given that is none. In folders such a file is passed over, and named
+    on stderr if it is damaged; other people's traces may lie beside ours.
+    """
+    seen = set()
+    for given in paths:
+        if not given.exists():
+            raise UserError(f"{shown(given)}: no such file or folder")
+        for path in sorted(given.glob("**/*.json*")) if given.is_dir() else [given]:
+            if (place := path.resolve()) in seen or path.name.startswith("."):
+                continue
+            seen.add(place)
+            try:
+                trace = read(path)
+                if trace.about:
+                    yield observe(trace)
+                    continue
+                message = (
+                    f"{shown(path)}: it does not tell what was recorded, as our scripts' do; "
+                    f"look at it with uv run -m common.look {shown(path)}"
+                )
+            except UserError as error:
+                message = str(error)
+                if given.is_dir():
+                    note(f"left out: {message}")
+            if not given.is_dir():
+                raise UserError(message)
 
 
 def shipped(script: str, variant: str, shape: list[int], dtype: str, mode: str) -> Path:
@@ -49,12 +83,11 @@ def siblings(seen: Observation) -> dict[tuple[str, str], Observation]:
     if not about:
         return {}
     folder = seen.trace.path.resolve().parent.parent
-    same = ("shape", "dtype", "mode", "device", "versions", "steps")
     found = {}
     # No deeper: the file may lie anywhere, and the folder above it may be somebody's home.
     for trace in traces_in(folder, "*/*.json*"):
         if trace.path.resolve() != seen.trace.path.resolve() and all(
-            trace.about.get(key) == about.get(key) for key in same
+            trace.about.get(key) == about.get(key) for key in SAME
         ):
             try:
                 found[trace.about["script"], trace.about["variant"]] = observe(trace)

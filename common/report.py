@@ -13,11 +13,13 @@ from rich.text import Text
 
 from common.cli import shown
 from common.compare import Answer, Claim, Pair, Row, differences, wrappers
+from common.facts import POST_GPU
 from common.kernel_names import brief
 from common.observe import Observation, Step
 from common.survey import Survey, Total
 from common.trace import Trace
 from common.usage import Usage
+from common.variants import Group, Sweep, Variant, peak_tflops
 
 WIDTH = 100
 MOST = 20  # labels of a list
@@ -110,7 +112,7 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
             continue
         row = pair.row
         extra = guessed and pair.guess is None
-        share = _percent(row.ns / total) if total and row.ns is not None else ""
+        share = percent(row.ns / total) if total and row.ns is not None else ""
         table.add_row(
             *guess,
             f"{'+ ' if extra else ''}{row.kind}{_times(row)}",
@@ -123,7 +125,7 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
     return table
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return "<1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
@@ -173,14 +175,14 @@ def mismatches(seen: Observation, pairs: Sequence[Pair], lessons: dict[str, str]
     if not extra and not missing:
         return [Text("\nas you guessed", "green")]
     if extra:
-        lines.append(Text(f"\n{_plural(len(extra), 'step')} you did not guess", "bold"))
+        lines.append(Text(f"\n{plural(len(extra), 'step')} you did not guess", "bold"))
         for kind, rows in _by_kind(extra):
             why = lessons.get(f"+{kind}") or (
                 "launched" if seen.on_gpu else "called"
             ) + " by " + "; ".join(dict.fromkeys(_chain(row.main, seen) for row in rows))
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
-        lines.append(Text(f"\n{_plural(len(missing), 'step')} you guessed did not come", "bold"))
+        lines.append(Text(f"\n{plural(len(missing), 'step')} you guessed did not come", "bold"))
         for kind, count in Counter(missing).items():
             times = f" ×{count}" if count > 1 else ""
             why = lessons.get(f"-{kind}") or _where_it_went(kind, pairs)
@@ -230,7 +232,7 @@ def sums(seen: Observation) -> str:
     if seen.on_gpu:
         parts.append(
             " + ".join(
-                f"{count} {_many(name)}" if isinstance(count, list) else _plural(count, name)
+                f"{count} {_many(name)}" if isinstance(count, list) else plural(count, name)
                 for name in ("kernel", "copy", "memset")
                 if (count := per_forward(seen, name))
             )
@@ -238,20 +240,20 @@ def sums(seen: Observation) -> str:
         )
         parts[0] += " a forward"
     else:
-        parts.append(f"{_plural(len(seen.steps), 'working op')} a forward")
+        parts.append(f"{plural(len(seen.steps), 'working op')} a forward")
     alike = "alike" if seen.alike else "not alike"
     forwards = len(seen.forwards)
-    parts[0] += f" ({_plural(forwards, 'forward')}{', ' + alike if forwards > 1 else ''})"
+    parts[0] += f" ({plural(forwards, 'forward')}{', ' + alike if forwards > 1 else ''})"
     if seen.on_gpu:
-        parts.append(f"GPU {_duration(seen.gpu_ns)}")
-    parts.append(f"CPU {_duration(seen.cpu_ns, seen.cpu_spread_ns)}")
+        parts.append(f"GPU {duration(seen.gpu_ns)}")
+    parts.append(f"CPU {duration(seen.cpu_ns, seen.cpu_spread_ns)}")
     if seen.about:
         peak = seen.about.get("peak_bytes")
         parts.append("peak unknown" if peak is None else f"peak +{peak / 2**20:,.0f} MiB")
     return " · ".join(parts)
 
 
-def _plural(count: int | None, word: str) -> str:
+def plural(count: int | None, word: str) -> str:
     return f"{'unknown' if count is None else count} {word if count == 1 else _many(word)}"
 
 
@@ -263,7 +265,7 @@ def microseconds(ns: float | None) -> str:
     return "unknown" if ns is None else f"{ns / 1e3:,.1f} µs"
 
 
-def _duration(ns: float | None, spread: float | None = None) -> str:
+def duration(ns: float | None, spread: float | None = None) -> str:
     if ns is None:
         return "unknown"
     unit, word = (1e6, "ms") if ns >= 1e6 else (1e3, "µs")
@@ -280,23 +282,21 @@ def time_of_gpu(used: Usage) -> str:
     """GPU idle … % between first and last event: … · Tensor Cores … % · copies … %"""
     if not used.work or not used.span:
         return ""
-    idle = f"GPU idle {_percent(used.idle / used.span) if used.idle else '0 %'}"
+    idle = f"GPU idle {percent(used.idle / used.span) if used.idle else '0 %'}"
     causes = {
         "launch-bound": used.launch_bound,  # its launch came after the GPU had run dry
         "waiting, though launched": used.waiting,
         "launch unknown": used.idle_unknown,
     }
-    why = ", ".join(f"{_percent(ns / used.span)} {name}" for name, ns in causes.items() if ns)
+    why = ", ".join(f"{percent(ns / used.span)} {name}" for name, ns in causes.items() if ns)
     parts = [f"{idle} between first and last event{f' ({why})' if why else ''}"]
-    cores = (
-        f"Tensor Cores {_percent(used.tensor_cores / used.work) if used.tensor_cores else '0 %'}"
-    )
+    cores = f"Tensor Cores {percent(used.tensor_cores / used.work) if used.tensor_cores else '0 %'}"
     if used.cores_unknown:
-        cores += f" (unknown for {_percent(used.cores_unknown / used.work)})"
+        cores += f" (unknown for {percent(used.cores_unknown / used.work)})"
     parts.append(f"{cores} of GPU time")
     for name, ns in (("copies and memsets", used.copies), ("communication", used.communication)):
         if ns:
-            parts.append(f"{name} {_percent(ns / used.work)}")
+            parts.append(f"{name} {percent(ns / used.work)}")
     return " · ".join(parts)
 
 
@@ -322,10 +322,10 @@ def show_survey(out: Console, seen: Survey) -> None:
             table.add_column(name, justify="right", no_wrap=True)
         for total in totals[:MOST]:
             times = ([total.cpu] if cpu else []) + ([total.gpu] if on_gpu else [])
-            table.add_row(Text(total.name), f"{total.count:,}", *map(_duration, times))
+            table.add_row(Text(total.name), f"{total.count:,}", *map(duration, times))
         _print(out, table)
         if more := totals[MOST:]:
-            _print(out, Text(f"and {_plural(len(more), 'more label')}", "dim"))
+            _print(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
     if line := time_of_gpu(seen.usage):
         _print(out, Text(f"\n{line}"))
     _print(out, Text("\n--region LABEL looks closer at one"))
@@ -336,14 +336,14 @@ def show_survey(out: Console, seen: Survey) -> None:
 def survey_warnings(seen: Survey) -> list[str]:
     said = _of_the_file(seen.trace)
     if seen.leaked:
-        said.append(f"{_plural(len(seen.leaked), 'GPU event')} without a launch in the file")
+        said.append(f"{plural(len(seen.leaked), 'GPU event')} without a launch in the file")
     if seen.lost:
         verb = "have" if len(seen.lost) > 1 else "has"
         said.append(
-            f"{_plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
+            f"{plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
         )
     if timeless := sum(event.duration is None for event in seen.trace.gpu):
-        said.append(f"{_plural(timeless, 'GPU event')} of unknown time, counted and not summed")
+        said.append(f"{plural(timeless, 'GPU event')} of unknown time, counted and not summed")
     return said
 
 
@@ -412,25 +412,25 @@ def warnings(seen: Observation) -> list[str]:
             f"kernel; {how}"
         )
     if more := seen.shared[FEW:]:
-        said.append(f"{_plural(len(more), 'more correlation id')} of several kernels")
+        said.append(f"{plural(len(more), 'more correlation id')} of several kernels")
     unlinked = sum(e.correlation is None and e.sort == "kernel" for e in seen.leaked)
     if unlinked:
         verb = "has" if unlinked == 1 else "have"
-        said.append(f"{_plural(unlinked, 'kernel')} {verb} correlation 0 and cannot be linked")
+        said.append(f"{plural(unlinked, 'kernel')} {verb} correlation 0 and cannot be linked")
     if before := sum(e.correlation is not None for e in seen.leaked):
         said.append(
-            f"{_plural(before, 'GPU event')} without a launch in the file, left out: "
+            f"{plural(before, 'GPU event')} without a launch in the file, left out: "
             "launched before recording started, as by a warm-up that was not synchronised"
         )
     if seen.lost and not seen.shared:
         verb = "have" if len(seen.lost) > 1 else "has"
         said.append(
-            f"{_plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
+            f"{plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
         )
     if timeless := [event for event in trace.gpu if event.duration is None]:
         word = "kernel" if all(event.sort == "kernel" for event in timeless) else "GPU event"
         verb, whose = ("has", "its time is") if len(timeless) == 1 else ("have", "their times are")
-        said.append(f"{_plural(len(timeless), word)} {verb} ts 0 / dur 0; {whose} unknown")
+        said.append(f"{plural(len(timeless), word)} {verb} ts 0 / dur 0; {whose} unknown")
     # Of another region: no number here rests on it.
     numbers = _positions(seen) if seen.incredible else {}
     told = [event for event in seen.incredible if id(event) in numbers]
@@ -446,14 +446,14 @@ def warnings(seen: Observation) -> list[str]:
             "after its start; its duration (and the CUDA total) is not credible"
         )
     if more := told[FEW:]:
-        said.append(f"{_plural(len(more), 'more kernel')} of no credible duration")
+        said.append(f"{plural(len(more), 'more kernel')} of no credible duration")
     if seen.unfinished:
         verb = "region has" if seen.unfinished == 1 else "regions have"
         said.append(f"{seen.unfinished} {verb} a negative or zero duration (unfinished), left out")
     if seen.elsewhere:
         verb = "was" if seen.elsewhere == 1 else "were"
         said.append(
-            f"{_plural(seen.elsewhere, 'GPU event')} {verb} launched by other threads during the "
+            f"{plural(seen.elsewhere, 'GPU event')} {verb} launched by other threads during the "
             "region (as backward is, by the autograd thread) and not counted"
         )
     if not seen.alike:
@@ -471,12 +471,12 @@ def _of_the_file(trace: Trace) -> list[str]:
     if trace.left_out:
         said.append(
             f"damaged file: {trace.left_out:,} bytes "
-            f"({_plural(trace.left_out_events, 'event')} or part of one) left out; what is missing "
+            f"({plural(trace.left_out_events, 'event')} or part of one) left out; what is missing "
             "is in no number"
         )
     if trace.non_finite:
         said.append(
-            f"{_plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
+            f"{plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
         )
     return said
 
@@ -695,3 +695,232 @@ def show_files(
 
 def _folder(trace: Path) -> str:
     return f"{shown(trace.parent.parent)}/"
+
+
+# ── Everything at a glance ────────────────────────────────────────────────────────────────────────
+
+USEFUL_WORK = (
+    "TFLOP/s count the useful work, 4·B·H·S²·D/2: the half that the causal mask leaves, though "
+    "some variants compute the whole square."
+)
+
+
+def show_groups(out: Console, groups: Sequence[Group]) -> None:
+    """A table for each set of equal conditions: a line of numbers and a lesson for each variant."""
+    for number, one in enumerate(groups):
+        _print(out, Text(f"{chr(10) if number else ''}{conditions(one.about)}", "bold"))
+        heads, lines = glance_table(one)
+        # A head may stand on several lines; they end where the numbers begin.
+        tops = [head.split("\n") for head in heads]
+        height = max(map(len, tops))
+        tops = list(zip(*([""] * (height - len(top)) + top for top in tops), strict=True))
+        widths = [max(map(len, column)) for column in zip(*tops, *lines, strict=True)]
+        wide = sum(widths) + 2 * (len(widths) - 1) <= out.width
+        for top in tops if wide else ():
+            _print(out, Text(_aligned(top, widths), "dim"))
+        for variant, line in zip(one.variants, lines, strict=True):
+            if wide:
+                _print(out, Text(_aligned(line, widths)))
+            else:  # folded: every number behind its name
+                _print(out, Text(line[0], "bold"))
+                named = zip(heads[1:], line[1:], strict=True)
+                words = [f"{' '.join(head.split())} {cell}" for head, cell in named if cell]
+                _print(out, Text(" · ".join(words)))
+            _print(out, Text(f"  {lesson(variant)}", "dim"))
+    _print(out, Text(f"\n{footnote(groups)}"))
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(cells, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+
+
+def conditions(about: dict) -> str:
+    """What the numbers of a group have in common."""
+    shape = ", ".join("seq" if size is None else str(size) for size in about["shape"])
+    words = [f"{about['dtype']} [{shape}]", about["mode"], about["device"]["name"]]
+    words.append(f"torch {about['versions']['torch']}")
+    if steps := about.get("steps"):
+        words.append(plural(steps["active"], "forward"))
+    return " · ".join(words)
+
+
+def glance_table(one: Group) -> tuple[list[str], list[list[str]]]:
+    """Heads, and for each variant its cells; columns that nobody could fill are left out."""
+    peak = peak_tflops(one.about)
+    columns = {"variant": [_named(variant, one) for variant in one.variants]}
+    if one.on_gpu:
+        columns["kernels\n+ copies\n+ memsets"] = [
+            _events(variant.seen) for variant in one.variants
+        ]
+        columns["GPU"] = [duration(variant.seen.gpu_ns) for variant in one.variants]
+    else:
+        columns["working\nops"] = [str(len(variant.seen.steps)) for variant in one.variants]
+    columns["CPU"] = [duration(v.seen.cpu_ns, v.seen.cpu_spread_ns) for v in one.variants]
+    columns["÷ naive"] = [ratio(variant.ratio) for variant in one.variants]
+    columns["TFLOP/s"] = [_or_unknown(variant.tflops) for variant in one.variants]
+    if one.on_gpu:
+        columns["of\npeak"] = [
+            "unknown" if peak is None or v.share_of_peak is None else percent(v.share_of_peak)
+            for v in one.variants
+        ]
+        columns["peak\nMiB"] = [mebibytes(variant.peak_bytes) for variant in one.variants]
+    if any(variant.published for variant in one.variants):
+        columns["the post:\nevents, GPU"] = [_published(variant) for variant in one.variants]
+    return list(columns), [list(line) for line in zip(*columns.values(), strict=True)]
+
+
+def _named(variant: Variant, one: Group) -> str:
+    folder = variant.seen.trace.path.parent.parent
+    return f"{variant.name} ({shown(folder)})" if one.twice else variant.name
+
+
+def _events(seen: Observation) -> str:
+    counts = [per_forward(seen, sort) for sort in ("kernel", "copy", "memset")]
+    if None in counts:
+        return "unknown"
+    return " + ".join("/".join(map(str, c)) if isinstance(c, list) else str(c) for c in counts)
+
+
+def ratio(number: float | None) -> str:
+    if number is None:
+        return "unknown"
+    return f"{number:.2f}" if number >= 0.1 else f"{number:.3f}"
+
+
+def _or_unknown(number: float | None) -> str:
+    return "unknown" if number is None else _digits(number)
+
+
+def mebibytes(count: int | None) -> str:
+    return "unknown" if count is None else f"+{count / 2**20:,.0f}"
+
+
+def _published(variant: Variant) -> str:
+    """Its GPU events and their time, as far as the post gives them."""
+    told = variant.published
+    if told is None:
+        return ""
+    return f"{told.gpu_events} · {duration(told.gpu_us * 1e3) if told.gpu_us else '–'}"
+
+
+def footnote(groups: Sequence[Group]) -> str:
+    """What the columns count."""
+    said = [
+        "÷ naive: time over naive's in the same table; GPU time where there is a GPU.",
+        USEFUL_WORK,
+    ]
+    abouts = [one.about for one in groups if one.on_gpu]
+    peaks = {
+        (about["device"]["name"], about["dtype"]): peak
+        for about in abouts
+        if (peak := peak_tflops(about))
+    }
+    for (gpu, dtype), peak in peaks.items():
+        cores = "CUDA cores" if dtype == "fp32" else "Tensor Cores, dense"
+        said.append(f"Peak of {gpu}: {peak:g} TFLOP/s {dtype} ({cores}), by NVIDIA's data sheet.")
+    if any(variant.published for one in groups for variant in one.variants):
+        said.append(
+            f"The post: what it published for an {POST_GPU} and other versions; its events are "
+            "kernels and copies, no memsets."
+        )
+    if abouts:
+        said.append("Peak MiB: memory of a forward at its peak, over its inputs.")
+    return "\n".join(said)
+
+
+def lesson(variant: Variant) -> str:
+    """What is most worth seeing in the trace. Every word of it is read there."""
+    seen, said = variant.seen, []
+    kernels = [step for step in seen.steps if step.sort == "kernel"]
+    if variant.about["variant"] == "auto" and seen.backend:
+        said.append(f"PyTorch took {seen.backend}")
+    if len(kernels) == 1:
+        said.append(_one_kernel(kernels[0], seen))
+    said += _copies(variant)
+    matmuls = [step for step in kernels if step.kind == "matmul" and step.kernel]
+    if matmuls and all(step.kernel.tensor_cores is False for step in matmuls):
+        types = {step.kernel.dtype_in for step in matmuls} - {None}
+        read = f", which read {' and '.join(sorted(types))}" if types else ""
+        said.append(f"Tensor Cores unused by the matmuls{read}")
+    ops = {op.name for op in seen.ops}
+    if len(kernels) > 1 and ops & {"aten::tril", "aten::triu"}:
+        said.append("builds the mask in every call")
+    for step in kernels:
+        if step.kind == "fused" and "softmax" in step.name:
+            inside = [word for word in ("mul", "masked_fill", "where") if word in step.name]
+            said.append(f"one compiled kernel does {' and '.join([*inside, 'softmax'])}")
+    if len(kernels) != 1 and len(said) < 2 and (line := _slowest(seen)):
+        said.append(line)
+    return " · ".join(said[:3]) or "no step in this trace"
+
+
+def _one_kernel(step: Step, seen: Observation) -> str:
+    words = f"one kernel, {brief(step.kernel)}" if step.kernel else "one kernel"
+    if any(other.sort == "memset" for other in seen.steps):
+        words += ", behind a memset"
+    if fits := step.residency:
+        words += f", {fits.warps} of {fits.max_warps} warps on an SM"
+    return words
+
+
+def _copies(variant: Variant) -> list[str]:
+    seen, naive = variant.seen, variant.naive
+    copies = seen.of("copy")
+    if copies:
+        above = {step.ops[0].name.removeprefix("aten::") for step in copies if step.ops}
+        source = f" from {' and '.join(sorted(above))}" if above else ""
+        return [f"+{plural(len(copies), 'copy')}{source}"]
+    before = naive.of("copy") if naive else ()
+    others = [step.kind for step in naive.steps if step.kind != "copy"] if naive else []
+    if before and [step.kind for step in seen.steps] == others:
+        gone = "the copy of 04_a is gone" if len(before) == 1 else "the copies of 04_a are gone"
+        return [gone + (", all else is there" if others else "")]
+    return []
+
+
+def _slowest(seen: Observation) -> str:
+    times = [step.ns for step in seen.steps]
+    if not times or None in times or not sum(times):
+        return ""
+    most = max(seen.steps, key=lambda step: step.ns)
+    whose = "GPU" if seen.on_gpu else "op"
+    return f"{most.kind} takes most, {percent(most.ns / sum(times))} of {whose} time"
+
+
+def glance_json(groups: Sequence[Group], measured: Sequence[Sweep]) -> dict:
+    return {
+        "operations": "4*B*H*S^2*D/2",
+        "published_gpu": POST_GPU,
+        "groups": [
+            {
+                **one.about,
+                "peak_tflops": peak_tflops(one.about),
+                "variants": [_variant_json(variant) for variant in one.variants],
+            }
+            for one in groups
+        ],
+    }
+
+
+def _variant_json(variant: Variant) -> dict:
+    seen, told = variant.seen, variant.published
+    return {
+        "script": variant.key[0],
+        "variant": variant.key[1],
+        "file": shown(seen.trace.path),
+        "kernels_per_forward": per_forward(seen, "kernel"),
+        "copies_per_forward": per_forward(seen, "copy"),
+        "memsets_per_forward": per_forward(seen, "memset"),
+        "cuda_us_per_forward": _us(seen.gpu_ns),
+        "cpu_us_per_forward": _us(seen.cpu_ns),
+        "cpu_us_spread": _us(seen.cpu_spread_ns),
+        "ratio_to_naive": variant.ratio,
+        "tflops": variant.tflops,
+        "share_of_peak": variant.share_of_peak,
+        "peak_bytes": variant.peak_bytes,
+        "lesson": lesson(variant),
+        "published": told
+        and {"gpu_events": told.gpu_events, "cuda_us": told.gpu_us, "cpu_us": told.cpu_us},
+        "warnings": warnings(seen),
+    }

@@ -1,0 +1,45 @@
+"""Figures that others published: what GPUs can do at most, and the post's own measurements."""
+
+from dataclasses import dataclass
+
+# Peaks in TFLOP/s, dense: without the doubling for structured sparsity. bf16 and fp16 on Tensor
+# Cores, fp32 on CUDA cores. Source: NVIDIA's data sheets of each product (which give most Tensor
+# Core figures with sparsity: halved here). By the name that CUDA tells; a part of a GPU (MIG) has
+# another name, and what is not here is unknown.
+_HOPPER_SXM = {"bf16": 989, "fp16": 989, "fp32": 67}
+_A100 = {"bf16": 312, "fp16": 312, "fp32": 19.5}
+PEAK_TFLOPS = {
+    "NVIDIA H200": _HOPPER_SXM,
+    "NVIDIA H100 80GB HBM3": _HOPPER_SXM,
+    "NVIDIA H100 PCIe": {"bf16": 756, "fp16": 756, "fp32": 51},
+    "NVIDIA A100-SXM4-80GB": _A100,
+    "NVIDIA A100-SXM4-40GB": _A100,
+    "NVIDIA A100 80GB PCIe": _A100,
+    "NVIDIA A100-PCIE-40GB": _A100,
+    "NVIDIA L40S": {"bf16": 362, "fp16": 362, "fp32": 91.6},
+    "NVIDIA L4": {"bf16": 121, "fp16": 121, "fp32": 30.3},
+    "NVIDIA A10": {"bf16": 125, "fp16": 125, "fp32": 31.2},
+    "Tesla T4": {"fp16": 65, "fp32": 8.1},
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the post says of one variant; None where it says nothing."""
+
+    gpu_events: int  # kernels a forward as the post counts: with copies, without memsets
+    gpu_us: float | None
+    cpu_us: float | None
+
+
+POST_GPU = "NVIDIA A100-SXM4-80GB"
+POST_CONDITIONS = {"shape": [8, 16, 1024, 64], "dtype": "bf16", "mode": "eager"}
+# Source: the post "Profiling in PyTorch, part 3: attention"; by (script, variant).
+POST = {
+    ("04_a_naive_attention", ""): Published(6, None, None),
+    ("04_b_inplace_ops_attention", ""): Published(5, 1955, None),
+    ("04_c_sdpa_attention", "math"): Published(20, 7239, None),
+    ("04_c_sdpa_attention", "efficient"): Published(1, 277.9, 117),
+    ("04_c_sdpa_attention", "flash"): Published(1, 146.8, 138),
+    ("04_c_sdpa_attention", "cudnn"): Published(1, 186.3, 214),
+}
