@@ -16,6 +16,7 @@ from common.compare import Answer, Claim, Pair, Row, differences, wrappers
 from common.facts import POST_GPU
 from common.kernel_names import brief
 from common.observe import Observation, Step
+from common.privacy import Finding
 from common.survey import Survey, Total
 from common.trace import Trace
 from common.usage import Usage
@@ -258,7 +259,12 @@ def plural(count: int | None, word: str) -> str:
 
 
 def _many(word: str) -> str:
-    return {"copy": "copies", "launch": "launches"}.get(word, word + "s")
+    return {
+        "copy": "copies",
+        "launch": "launches",
+        "e-mail address": "e-mail addresses",
+        "IP address": "IP addresses",
+    }.get(word, word + "s")
 
 
 def microseconds(ns: float | None) -> str:
@@ -478,7 +484,20 @@ def _of_the_file(trace: Trace) -> list[str]:
         said.append(
             f"{plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
         )
+    if trace.private:
+        said.append(f"before you share it: the file holds {private(trace.private)}")
     return said
+
+
+def private(findings: Sequence[Finding]) -> str:
+    """1 host name ("host_name": w…), 12 personal paths (the first in "Call stack": /home/…)"""
+    words = []
+    for found in findings:
+        count = f"{'at least ' if found.more else ''}{_plural(found.count, found.kind)}"
+        first = "the first " if found.count > 1 else ""
+        where = f'in "{found.key}": ' if found.key else ""
+        words.append(f"{count} ({first}{where}{found.example})")
+    return ", ".join(words)
 
 
 def _few(words: list[str]) -> str:

@@ -25,7 +25,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +33,7 @@ from typing import Any, Literal
 import msgspec
 
 from common.cli import UserError, shown
+from common.privacy import Finding, Scan
 
 METADATA_KEY = "profiling_attention"  # the entry in which our own scripts tell their story
 
@@ -110,6 +111,7 @@ class Trace:
     non_finite: int  # numbers written as NaN or Infinity, read as missing
     left_out: int = 0  # bytes that a salvaged file lost
     left_out_events: int = 0  # whole events among them
+    private: tuple[Finding, ...] = ()  # host names, personal paths and the like in the file
 
     @property
     def profiler_steps(self) -> int:
@@ -197,9 +199,20 @@ def read(
     trace, holds no timed event, or unpacks to more than `max_gb`.
     """
 
-    def blocks() -> Iterator[bytes]:
-        return _utf8(path, _blocks(path, max_gb, salvage, progress))
+    scan = Scan()
 
+    def blocks() -> Iterator[bytes]:
+        nonlocal scan
+        scan = Scan()
+        for block in _utf8(path, _blocks(path, max_gb, salvage, progress)):
+            scan.add(block)
+            yield block
+
+    trace = _read(path, blocks, salvage)
+    return replace(trace, private=scan.found())
+
+
+def _read(path: Path, blocks: Callable[[], Iterator[bytes]], salvage: bool) -> Trace:
     try:
         return _read_pieces(path, blocks())
     except (_NotInPieces, msgspec.DecodeError, RecursionError):

@@ -1,0 +1,250 @@
+"""What a trace tells of its maker is found, and nothing else is taken for it."""
+
+import codecs
+import gzip
+import json
+
+import pytest
+from build import CASES, RECORDED, ROOT, forward, region, trace, write
+
+from common import privacy, report
+from common.look import Options, look
+from common.privacy import MOST, Finding, scan, scan_file
+from common.trace import read
+
+TOKEN = "hf_" + "aB3" * 12  # of no one
+
+
+def one(text: str, key: str = "name") -> list[tuple]:
+    """(kind, example, key) of what is found in a trace that holds this string."""
+    data = json.dumps({"head": {}, "traceEvents": [{"ph": "X", key: text}]}).encode()
+    return [(found.kind, found.example, found.key) for found in scan([data])]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "example"),
+    [
+        ("/home/alice/attention/train.py(12): step", "personal path", "/home/…"),
+        ("/Users/alice/train.py", "personal path", "/Users/…"),
+        ("/usr/local/google/home/alice/train.py", "personal path", "/home/…"),
+        ("/root/train.py(3): <module>", "personal path", "/root/…"),
+        ("/root/.cache/torch/x", "personal path", "/root/…"),
+        (r"C:\Users\alice\train.py", "personal path", r"C:\Users\…"),
+        ("C:/Users/alice/train.py", "personal path", "/Users/…"),
+        (r"D:\work\train.py(3): step", "path", r"D:\…"),
+        ("file:///home/alice/x", "personal path", "/home/…"),
+        ("/tmp/torchinductor_alice/ab/cab.py", "personal path", "/tmp/torchinductor_…"),
+        ("/workspace/secret/train.py(3): step", "path", "/workspace/…"),
+        ("/mnt/disk/run/trace.json", "path", "/mnt/…"),
+        ("torch/nn/module.py(3): f;/data/alice/x.py(4): g;", "path", "/data/…"),
+        ("first\n/home/alice/x.py", "personal path", "/home/…"),
+        ("run of alice.b+c@lab.example.org", "e-mail address", "a…@…"),
+    ],
+)
+def test_found_in_any_string(text, kind, example):
+    assert one(text) == [(kind, example, "name")]
+    assert one(text, "Call stack") == [(kind, example, "Call stack")]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "kind", "example"),
+    [
+        ("host_name", "worker-17", "host name", "w…"),
+        ("hostname", "worker", "host name", "w…"),
+        ("user", "alice", "user name", "a…"),
+        ("username", "alice", "user name", "a…"),
+        ("traceName", "/tmp/traces/run.json", "path", "/tmp/…"),
+        ("traceName", "worker-17_4242.1790000000000000000.pt.trace.json", "host name", "w…"),
+        ("init_method", "tcp://10.0.12.7:29500", "IP address", "10.…"),
+        ("master", "192.168.1.20", "IP address", "192.…"),
+        ("environment", f"HF_TOKEN={TOKEN}", "token", "hf_…"),
+    ],
+)
+def test_found_in_metadata(key, text, kind, example):
+    assert one(text, key) == [(kind, example, key)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aten::div",
+        "aten::true_divide",
+        "memory bandwidth (GB/s)",
+        "Torch-Compiled Region: 0/0",
+        "torch/nn/modules/module.py(1791): _call_impl",
+        "train.py(12): step",
+        "<frozen importlib._bootstrap>(1053): _handle_fromlist",
+        "<built-in method relu of type object at 0x7f3a754bc100>",
+        "/usr/lib/python3.12/threading.py(1): run",
+        "/opt/conda/lib/python3.11/site-packages/torch/nn/functional.py(3): relu",
+        "/model/layers.0/self_attn/q_proj/MatMul",
+        "forward / backward",
+        "https://ui.perfetto.dev/#!/viewer",
+        "https://example.org/home/page",
+        "void at::native::(anonymous namespace)::copy<float, at::native::/*lambda*/>",
+        "void cutlass::Kernel<cutlass_80_tensorop_s16816gemm_bf16_64x64_32x6_tn_align8>",
+        "aten::add@overload",
+        "lambda@0x7f00.b",
+        "a 1.2.3 b 12.4.127 c 5159178145.002",
+        "127.0.0.1:29500",
+        "0.0.0.0",
+        "9.1.0.70.1",
+        "nvidia-cudnn-cu12==9.1.0.70",
+        "hf_attention_forward",
+        "hf_hub_download_of_a_model",
+        "Host: launch",
+        "a:\n",
+        "a:\\n",
+    ],
+)
+def test_no_false_alarm(text):
+    assert one(text) == []
+
+
+def test_a_version_of_four_numbers_is_no_address():
+    assert one("9.1.0.70", "cudnn_version") == []
+    assert one("9.1.0.70", "address") == [("IP address", "9.…", "address")]
+
+
+def test_a_host_of_this_machine_or_of_none_is_no_name():
+    assert one("localhost", "host_name") == one("", "host_name") == one("0", "host") == []
+
+
+def test_nothing_in_our_recordings_or_tables_of_names():
+    files = [*RECORDED.parent.rglob("*.json*"), *CASES.glob("*.json"), ROOT / "README.md"]
+    files += (ROOT / "tests" / "data").glob("*.json*")
+    assert len(files) > 40
+    assert {str(path): scan_file(path) for path in files if scan_file(path)} == {}
+
+
+EVERYTHING = json.dumps(
+    {
+        "host_name": "worker-17",
+        "user": "alice",
+        "address": "tcp://10.0.12.7:29500",
+        "traceEvents": [
+            {"name": "/home/alice/attention/train.py(12): step"},
+            {"name": "/workspace/secret/train.py(12): step"},
+            {"name": "/usr/lib/python3.12/threading.py"},
+            {"Call stack": r"C:\Users\alice\train.py(3): f;alice@lab.example.org"},
+            {"token": TOKEN},
+        ],
+        "traceName": "worker-17_4242.1790000000000000000.pt.trace.json",
+    }
+).encode()
+COUNTS = {
+    "host name": 2, "user name": 1, "IP address": 1, "personal path": 2, "path": 1,
+    "e-mail address": 1, "token": 1,
+}  # fmt: skip
+
+
+def counts(findings) -> dict[str, int]:
+    return {found.kind: found.count for found in findings}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_cut_between_blocks_hides_nothing_and_doubles_nothing(whole):
+    """The cut moves over every byte of the text."""
+    for size in range(1, len(EVERYTHING) + 1):
+        blocks = [EVERYTHING[:size], EVERYTHING[size:]]
+        assert counts(scan(blocks, whole)) == COUNTS, size
+        filled = b" " * 2000 + EVERYTHING + b" " * 2000
+        assert counts(scan([filled[: 2000 + size], filled[2000 + size :]], whole)) == COUNTS, size
+
+
+@pytest.mark.parametrize("size", [1, 100, 513, 1000, 4096])
+def test_all_is_counted_once_whatever_the_size_of_the_blocks(size):
+    data = b" " * 3000 + EVERYTHING + b" " * 3000
+    blocks = [data[i : i + size] for i in range(0, len(data), size)]
+    assert counts(scan(blocks, True)) == counts(scan(blocks, False)) == COUNTS
+
+
+def far(text: bytes, where: str) -> list[bytes]:
+    """Blocks of a large file with this text at its head, in the middle or at the end."""
+    filling = b'{"name": "aten::div"},' * (4 * privacy.BLOCK // 22)
+    at = {"head": 0, "middle": len(filling) // 22 // 2 * 22, "end": len(filling)}[where]
+    data = filling[:at] + text + filling[at:]
+    return [data[i : i + privacy.BLOCK] for i in range(0, len(data), privacy.BLOCK)]
+
+
+@pytest.mark.parametrize("where", ["head", "middle", "end"])
+def test_reading_finds_paths_and_mail_everywhere_and_the_rest_where_metadata_stands(where):
+    found = counts(scan(far(EVERYTHING, where), whole=False))
+    everywhere = {"personal path": 2, "path": 1, "e-mail address": 1}
+    assert found == (everywhere if where == "middle" else COUNTS)
+    assert counts(scan(far(EVERYTHING, where), whole=True)) == COUNTS
+
+
+def test_counting_stops():
+    events = b'{"name": "/home/alice/x.py(1): f"},' * (MOST + 5)
+    [found] = scan([b'{"": "a"}, ' + events])
+    assert found == Finding("personal path", MOST, True, "/home/…", "name")
+    assert "at least 1000 personal paths (the first in" in report.private([found])
+
+
+def test_no_finding_holds_what_was_found():
+    words = report.private(scan([EVERYTHING]))
+    for secret in ("worker", "alice", "10.0", "secret", "aB3", "lab.example"):
+        assert secret not in words
+
+
+def test_any_file_is_scanned_and_its_name(tmp_path):
+    plain = write(tmp_path, EVERYTHING)
+    packed = write(tmp_path, gzip.compress(EVERYTHING), "trace.json.gz")
+    wide = write(tmp_path, codecs.BOM_UTF16_LE + EVERYTHING.decode().encode("utf-16-le"), "w.json")
+    for path in (plain, packed, wide):
+        assert counts(scan_file(path)) == COUNTS
+    named = write(tmp_path, b"{}", "worker-17_4242.1790000000000000000.pt.trace.json")
+    assert scan_file(named) == (Finding("host name", 1, False, "w…", "the file's name"),)
+
+
+def test_a_trace_of_torch_carries_its_host(tmp_path):
+    """What this torch's profiler itself writes is found."""
+    from torch.profiler import ProfilerActivity, profile
+
+    from common.harness import _compiler_not_imported
+
+    with _compiler_not_imported(), profile(activities=[ProfilerActivity.CPU]) as profiler:
+        pass
+    path = tmp_path / "trace.json"
+    profiler.export_chrome_trace(str(path))
+    assert json.loads(path.read_text())["host_name"]
+    assert "host name" in counts(scan_file(path))
+
+
+def told(capsys, *paths, **more) -> str:
+    look(Options(traces=list(paths), **more))
+    return " ".join(capsys.readouterr().out.split())
+
+
+WORDS = (
+    'before you share it: the file holds 1 host name (in "host_name": w…), '
+    '2 personal paths (the first in "name": /home/…)'
+)
+
+
+def test_look_warns_in_report_survey_comparison_and_json(tmp_path, capsys):
+    named = region(900, 5, "/home/alice/train.py"), region(950, 5, "/home/alice/train.py")
+    one = write(
+        tmp_path, {"host_name": "worker"} | trace(forward(100, ("mul", "k", 5)), named), "one.json"
+    )
+    clean = write(tmp_path, trace(forward(100, ("mul", "k", 5))), "clean.json")
+    assert f"warning: {WORDS}" in told(capsys, one, region="fwd")
+    assert f"warning: {WORDS}" in told(capsys, one)  # two labels: a survey
+    assert f"warning: B: {WORDS}" in told(capsys, clean, one, region="fwd")
+    assert json.loads(told(capsys, one, region="fwd", json=True))["warnings"] == [WORDS]
+    assert json.loads(told(capsys, one, json=True))["warnings"] == [WORDS]
+    assert "warning" not in told(capsys, clean)
+
+
+def test_reading_in_pieces_salvaging_and_reading_whole_find_the_same(tmp_path, monkeypatch):
+    content = {"host_name": "worker"} | trace(
+        [forward(100 * n, ("mul", "/home/alice/k", 5)) for n in range(1, 400)]
+    )
+    data = json.dumps(content).encode()
+    whole = read(write(tmp_path, data)).private
+    assert counts(whole) == {"host name": 1, "personal path": 399}
+    monkeypatch.setattr("common.trace.BLOCK", 1 << 14)
+    assert read(write(tmp_path, data)).private == whole
+    damaged = write(tmp_path, data[: data.rindex(b"]") - 5])
+    assert read(damaged, salvage=True).private == whole
