@@ -71,6 +71,10 @@ _TOKEN = re.compile(
     rb"(?<!\w)(hf_(?=[^\W_]{20})|gh[pousr]_(?=[^\W_]{30})|github_pat_(?=\w{20})|sk-(?=[\w-]{20})"
     rb"|glpat-(?=\w{16})|xox[abp]-(?=\w{8})|AKIA(?=[A-Z0-9]{16}))[\w-]+"
 )
+_TOKEN_STARTS = (
+    b"hf_", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"sk-", b"glpat-", b"xox",
+    b"AKIA",
+)  # fmt: skip
 _KEY = re.compile(rb'.*"([^"\\]{1,80})"\s*:\s*\[?\s*"', re.S)
 
 Match = tuple[int, str, str, int]  # where it begins, kind, example, where its string goes on
@@ -196,8 +200,9 @@ def _other(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
             # 9.1.0.70 is also a version of cuDNN.
             if b"version" not in data[max(0, at - 60) : at].lower():
                 yield match.start(), "IP address", f"{before[2].decode()}.…", at
-    for match in _TOKEN.finditer(data, start):
-        yield match.start(), "token", f"{match[1].decode()}…", match.start()
+    if any(letters in data for letters in _TOKEN_STARTS):
+        for match in _TOKEN.finditer(data, start):
+            yield match.start(), "token", f"{match[1].decode()}…", match.start()
 
 
 def _start(text: bytes) -> str:

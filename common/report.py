@@ -493,7 +493,7 @@ def private(findings: Sequence[Finding]) -> str:
     """1 host name ("host_name": w…), 12 personal paths (the first in "Call stack": /home/…)"""
     words = []
     for found in findings:
-        count = f"{'at least ' if found.more else ''}{_plural(found.count, found.kind)}"
+        count = f"{'at least ' if found.more else ''}{plural(found.count, found.kind)}"
         first = "the first " if found.count > 1 else ""
         where = f'in "{found.key}": ' if found.key else ""
         words.append(f"{count} ({first}{where}{found.example})")
