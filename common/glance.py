@@ -1,15 +1,50 @@
 """Everything at a glance: one table of every variant that was recorded.
 
 Without arguments it reads the recordings that come with the project; nothing is run then, and
-neither torch nor a GPU is needed.
+neither torch nor a GPU is needed. --record records every variant on this machine first; the options
+of the experiment mean what they mean in the scripts. Without --record they choose what is shown.
 """
 
+import argparse
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from common import recordings, report
-from common.cli import UserError, one_line_errors, option, parse, shown
-from common.variants import group, sweeps
+from common.cli import UserError, note, one_line_errors, option, parse, positive, shown
+from common.facts import POST_CONDITIONS
+from common.observe import Observation
+from common.page import page
+from common.variants import TUTORIAL, Group, Refused, group, is_one_of, sweeps
+
+SHAPE = ("batch", "heads", "seq", "head_dim")
+MODES = ("eager", "compile")
+MANY = 3  # lengths of one experiment: a sweep, and no table each
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    return tuple(sorted({positive(word) for word in text.split(",")}))
+
+
+_lengths.__name__ = "list of lengths"
+
+
+def _words(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not words:
+        raise argparse.ArgumentTypeError("no variant given")
+    return words
+
+
+def _size(help: str):
+    return option(None, help, type=positive, metavar="N")
+
+
+def _for_recording(help: str, **argument):
+    return option(None, f"with --record: {help}", **argument)
 
 
 @dataclass(frozen=True)
@@ -22,23 +57,161 @@ class Options:
         nargs="*",
         metavar="FILE",
     )
+    record: bool = option(False, "record all variants on this machine first", action="store_true")
+    sweep: tuple[int, ...] | None = option(
+        None,
+        "time and memory against the length of the sequence, at these lengths",
+        type=_lengths,
+        metavar="N,N,…",
+    )
+    html: Path | None = option(
+        None, "write the same as one page, with the GPU lanes drawn", type=Path, metavar="FILE"
+    )
+    only: tuple[str, ...] | None = option(
+        None, "only these variants, such as 04_a,flash,triton", type=_words, metavar="NAMES"
+    )
+    mode: str = option("both", "how they run", choices=("both", *MODES))
+    batch: int | None = _size("sequences in the batch")
+    heads: int | None = _size("attention heads")
+    seq: int | None = _size("tokens in a sequence")
+    head_dim: int | None = _size("numbers a head holds for a token")
+    dtype: str | None = option(None, "data type of q, k and v", metavar="TYPE")
+    device: str | None = _for_recording("where to run, cuda or cpu", metavar="DEVICE")
+    warmup: int | None = _for_recording(
+        "profiler warm-up steps before recording", type=positive, metavar="N"
+    )
+    active: int | None = _for_recording("steps to record", type=positive, metavar="N")
+    traces: Path | None = _for_recording("folder to write to", type=Path, metavar="DIR")
+    gzip: bool = option(
+        False, "with --record: write .json.gz alone, as the shipped ones", action="store_true"
+    )
     json: bool = option(False, "print one JSON object", action="store_true")
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        return MODES if self.mode == "both" else (self.mode,)
 
 
 def glance(options: Options) -> None:
-    paths = options.files or [recordings.SHIPPED]
-    groups = group(recordings.observed(paths))
+    if options.seq and options.sweep:
+        raise UserError(f"--seq {options.seq} and --sweep: give the lengths once, with --sweep")
+    if options.html:  # before anything is recorded
+        with _explained(options.html), tempfile.TemporaryFile(dir=options.html.parent):
+            if options.html.is_dir():
+                raise IsADirectoryError(0, "it is a folder")
+    refused: dict[Refused, str] = {}
+    if options.record:
+        paths, refused = _record(options)
+    else:
+        _require_recording(options)
+        paths = options.files or [recordings.SHIPPED]
+    found = list(recordings.observed(paths))
+    groups = group(_chosen(found, options))
     if not groups:
+        where = ", ".join(map(shown, paths))
         raise UserError(
-            f"no recording in {', '.join(map(shown, paths))}; make some: "
-            "uv run -m common.glance --record"
+            f"no recording of that in {where}; leave options out, or record it with --record"
+            if found
+            else f"no recording in {where}; make some: uv run -m common.glance --record"
         )
+    measured = sweeps(groups) if options.sweep else []
+    tables, more = _at_one_length(groups)
+    if measured:
+        more = []
+    if options.html:
+        _write(options.html, page(tables, measured, refused, report.more_lengths(more)))
     if options.json:
-        report.print_json(report.glance_json(groups, sweeps(groups)))
-        return
-    report.show_groups(report.console(), groups)
+        report.print_json(report.glance_json(groups, measured, refused))
+    else:
+        out = report.console()
+        report.show_groups(out, tables, more)
+        report.show_sweeps(out, measured, refused)
+
+
+def _record(options: Options) -> tuple[list[Path], dict[Refused, str]]:
+    if options.files:
+        raise UserError(
+            f"{shown(options.files[0])}: give files to read, or --record; with --record, "
+            "--traces DIR names the folder to write to"
+        )
+    if not any(is_one_of(options.only, *key) for key in TUTORIAL):
+        raise UserError(f"--only {','.join(options.only)}: no variant has such a name")
+    from common import record_all  # torch comes with it
+
+    names = ("batch", "heads", "seq", "head_dim", "dtype", "device", "warmup", "active")
+    given = {name: getattr(options, name) for name in names}
+    arguments = [
+        word
+        for name, value in given.items()
+        if value is not None
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    wanted = [
+        one
+        for one in record_all.experiments(options.modes, options.sweep or (), arguments)
+        if is_one_of(options.only, one.script, one.variant)
+    ]
+    return record_all.record_all(wanted, options.traces or Path("traces"), options.gzip)
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    beside = path.with_name(f".{path.name}.part")
+    with _explained(path):
+        replaces = path.exists()
+        try:
+            beside.write_text(text, encoding="utf-8")
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    note(f"{shown(path)} is {'replaced' if replaces else 'written'}")
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"--html {shown(path)}: {error.strerror}; choose a file in a folder that can be written"
+        ) from error
+
+
+def _require_recording(options: Options) -> None:
+    for name in ("device", "warmup", "active", "traces", "gzip"):
+        if getattr(options, name):
+            raise UserError(f"--{name} goes with --record")
+
+
+def _chosen(found: Iterable[Observation], options: Options) -> Iterable[Observation]:
+    for seen in found:
+        about = seen.about
+        sizes = zip(SHAPE, about["shape"], strict=True)
+        if (
+            about["mode"] in options.modes
+            and options.dtype in (None, about["dtype"])
+            and all(getattr(options, name) in (None, size) for name, size in sizes)
+            and (not options.sweep or about["shape"][2] in options.sweep)
+            and is_one_of(options.only, about["script"], about["variant"])
+        ):
+            yield seen
+
+
+def _at_one_length(groups: list[Group]) -> tuple[list[Group], list[int]]:
+    """Of a sweep the one group to show whole: that of the post's length, else the fullest; and the
+    lengths left out."""
+    kept, left = [], []
+    for one in sweeps(groups):
+        if len(one.lengths) < MANY:
+            kept += one.groups
+            continue
+        post = POST_CONDITIONS["shape"][2]
+        best = max(one.groups, key=lambda g: (g.about["shape"][2] == post, len(g.variants)))
+        kept.append(best)
+        left += [length for length in one.lengths if length != best.about["shape"][2]]
+    return [one for one in groups if one in kept], sorted(set(left))
 
 
 if __name__ == "__main__":
     with one_line_errors():
-        glance(parse(Options, __doc__, "traces/", module="common.glance"))
+        glance(parse(Options, __doc__, "--record --html glance.html", module="common.glance"))

@@ -1,6 +1,7 @@
 """Wording and layout: the only place that formats."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from common.privacy import Finding
 from common.survey import Survey, Total
 from common.trace import Trace
 from common.usage import Usage
-from common.variants import Group, Sweep, Variant, peak_tflops
+from common.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
 
 WIDTH = 100
 MOST = 20  # labels of a list
@@ -229,19 +230,7 @@ def answers(claims: Sequence[tuple[Claim, Answer]]) -> Table:
 
 def sums(seen: Observation) -> str:
     """5 kernels + 1 copy + 1 memset a forward (3 forwards, all alike) · GPU … · CPU … · peak …"""
-    parts = []
-    if seen.on_gpu:
-        parts.append(
-            " + ".join(
-                f"{count} {_many(name)}" if isinstance(count, list) else plural(count, name)
-                for name in ("kernel", "copy", "memset")
-                if (count := per_forward(seen, name))
-            )
-            or "nothing on the GPU"
-        )
-        parts[0] += " a forward"
-    else:
-        parts.append(f"{plural(len(seen.steps), 'working op')} a forward")
+    parts = [f"{work(seen)} a forward"]
     alike = "alike" if seen.alike else "not alike"
     forwards = len(seen.forwards)
     parts[0] += f" ({plural(forwards, 'forward')}{', ' + alike if forwards > 1 else ''})"
@@ -252,6 +241,20 @@ def sums(seen: Observation) -> str:
         peak = seen.about.get("peak_bytes")
         parts.append("peak unknown" if peak is None else f"peak +{peak / 2**20:,.0f} MiB")
     return " · ".join(parts)
+
+
+def work(seen: Observation) -> str:
+    """5 kernels + 1 copy + 1 memset"""
+    if not seen.on_gpu:
+        return plural(len(seen.steps), "working op")
+    return (
+        " + ".join(
+            f"{count} {_many(name)}" if isinstance(count, list) else plural(count, name)
+            for name in ("kernel", "copy", "memset")
+            if (count := per_forward(seen, name))
+        )
+        or "nothing on the GPU"
+    )
 
 
 def plural(count: int | None, word: str) -> str:
@@ -724,29 +727,47 @@ USEFUL_WORK = (
 )
 
 
-def show_groups(out: Console, groups: Sequence[Group]) -> None:
-    """A table for each set of equal conditions: a line of numbers and a lesson for each variant."""
+def show_groups(out: Console, groups: Sequence[Group], more: Sequence[int] = ()) -> None:
+    """A table for each set of equal conditions: a line of numbers and a lesson for each variant.
+    `more` are lengths of which there are recordings too."""
     for number, one in enumerate(groups):
         _print(out, Text(f"{chr(10) if number else ''}{conditions(one.about)}", "bold"))
-        heads, lines = glance_table(one)
-        # A head may stand on several lines; they end where the numbers begin.
-        tops = [head.split("\n") for head in heads]
-        height = max(map(len, tops))
-        tops = list(zip(*([""] * (height - len(top)) + top for top in tops), strict=True))
-        widths = [max(map(len, column)) for column in zip(*tops, *lines, strict=True)]
-        wide = sum(widths) + 2 * (len(widths) - 1) <= out.width
-        for top in tops if wide else ():
-            _print(out, Text(_aligned(top, widths), "dim"))
-        for variant, line in zip(one.variants, lines, strict=True):
-            if wide:
-                _print(out, Text(_aligned(line, widths)))
-            else:  # folded: every number behind its name
-                _print(out, Text(line[0], "bold"))
-                named = zip(heads[1:], line[1:], strict=True)
-                words = [f"{' '.join(head.split())} {cell}" for head, cell in named if cell]
-                _print(out, Text(" · ".join(words)))
-            _print(out, Text(f"  {lesson(variant)}", "dim"))
+        _show_table(out, *glance_table(one), [lesson(variant) for variant in one.variants])
     _print(out, Text(f"\n{footnote(groups)}"))
+    if more:
+        _print(out, Text(more_lengths(more)))
+
+
+def more_lengths(more: Sequence[int]) -> str:
+    lengths = ",".join(map(str, more))
+    return f"Also recorded, at other lengths: --sweep {lengths} shows them." if more else ""
+
+
+def _show_table(
+    out: Console,
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    below: Sequence[str] = (),
+) -> None:
+    """Aligned, with a line of words below each; folded where there is no room."""
+    # A head may stand on several lines; they end where the numbers begin.
+    tops = [head.split("\n") for head in heads]
+    height = max(map(len, tops))
+    tops = list(zip(*([""] * (height - len(top)) + top for top in tops), strict=True))
+    widths = [max(map(len, column)) for column in zip(*tops, *lines, strict=True)]
+    wide = sum(widths) + 2 * (len(widths) - 1) <= out.width
+    for top in tops if wide else ():
+        _print(out, Text(_aligned(top, widths), "dim"))
+    for number, line in enumerate(lines):
+        if wide:
+            _print(out, Text(_aligned(line, widths)))
+        else:
+            _print(out, Text(line[0], "bold"))
+            named = zip(heads[1:], line[1:], strict=True)
+            words = [f"{' '.join(head.split())} {cell}" for head, cell in named if cell]
+            _print(out, Text(" · ".join(words)))
+        if below:
+            _print(out, Text(f"  {below[number]}", "dim"))
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -777,7 +798,7 @@ def glance_table(one: Group) -> tuple[list[str], list[list[str]]]:
         columns["working\nops"] = [str(len(variant.seen.steps)) for variant in one.variants]
     columns["CPU"] = [duration(v.seen.cpu_ns, v.seen.cpu_spread_ns) for v in one.variants]
     columns["÷ naive"] = [ratio(variant.ratio) for variant in one.variants]
-    columns["TFLOP/s"] = [_or_unknown(variant.tflops) for variant in one.variants]
+    columns["TFLOP/s"] = [tflops(variant.tflops) for variant in one.variants]
     if one.on_gpu:
         columns["of\npeak"] = [
             "unknown" if peak is None or v.share_of_peak is None else percent(v.share_of_peak)
@@ -807,12 +828,22 @@ def ratio(number: float | None) -> str:
     return f"{number:.2f}" if number >= 0.1 else f"{number:.3f}"
 
 
-def _or_unknown(number: float | None) -> str:
-    return "unknown" if number is None else _digits(number)
+def tflops(number: float | None) -> str:
+    if number is None:
+        return "unknown"
+    return "<0.01" if number < 0.01 else _digits(number)
 
 
 def mebibytes(count: int | None) -> str:
     return "unknown" if count is None else f"+{count / 2**20:,.0f}"
+
+
+def size(count: float | None) -> str:
+    """Bytes, in the unit that needs the fewest digits."""
+    if count is None:
+        return "unknown"
+    power = min(int(math.log2(max(count, 1)) // 10), 4)
+    return f"{_digits(count / 2 ** (10 * power))} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def _published(variant: Variant) -> str:
@@ -856,6 +887,8 @@ def lesson(variant: Variant) -> str:
         said.append(f"PyTorch took {seen.backend}")
     if len(kernels) == 1:
         said.append(_one_kernel(kernels[0], seen))
+    elif len(seen.steps) == 1 and not seen.on_gpu:
+        said.append(f"one op, {seen.steps[0].name.removeprefix('aten::')}")
     said += _copies(variant)
     matmuls = [step for step in kernels if step.kind == "matmul" and step.kernel]
     if matmuls and all(step.kernel.tensor_cores is False for step in matmuls):
@@ -863,13 +896,13 @@ def lesson(variant: Variant) -> str:
         read = f", which read {' and '.join(sorted(types))}" if types else ""
         said.append(f"Tensor Cores unused by the matmuls{read}")
     ops = {op.name for op in seen.ops}
-    if len(kernels) > 1 and ops & {"aten::tril", "aten::triu"}:
+    if len(seen.steps) > 1 and ops & {"aten::tril", "aten::triu"}:
         said.append("builds the mask in every call")
     for step in kernels:
         if step.kind == "fused" and "softmax" in step.name:
             inside = [word for word in ("mul", "masked_fill", "where") if word in step.name]
             said.append(f"one compiled kernel does {' and '.join([*inside, 'softmax'])}")
-    if len(kernels) != 1 and len(said) < 2 and (line := _slowest(seen)):
+    if len(seen.steps) > 1 and len(kernels) != 1 and len(said) < 2 and (line := _slowest(seen)):
         said.append(line)
     return " · ".join(said[:3]) or "no step in this trace"
 
@@ -907,7 +940,65 @@ def _slowest(seen: Observation) -> str:
     return f"{most.kind} takes most, {percent(most.ns / sum(times))} of {whose} time"
 
 
-def glance_json(groups: Sequence[Group], measured: Sequence[Sweep]) -> dict:
+def show_sweeps(out: Console, measured: Sequence[Sweep], refused: dict[Refused, str]) -> None:
+    """Time and memory against the length of the sequence, and how fast they grow."""
+    for one in measured:
+        for title, heads, lines in sweep_tables(one):
+            _print(out, Text(f"\n{title} · {conditions(one.about)}", "bold"))
+            _show_table(out, heads, lines)
+        for line in missing(one, refused):
+            _print(out, Text(line))
+    if measured:
+        _print(out, Text("\ngrowth: the k of seq^k that fits best, and its standard error."))
+
+
+def sweep_tables(one: Sweep) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Title, heads and lines of time and, where it is known, of memory."""
+    on_gpu = one.groups[0].on_gpu
+    time = ("GPU" if on_gpu else "CPU") + " time of a forward"
+    measures = [(time, lambda variant: variant.ns, duration)]
+    if on_gpu:
+        measures.append(
+            ("peak memory over the inputs, MiB", lambda variant: variant.peak_bytes, mebibytes)
+        )
+    return [
+        (
+            title,
+            ["variant", *map(str, one.lengths), "growth"],
+            [
+                [
+                    next(iter(curve.values())).name,
+                    *(words(value(curve[x])) if x in curve else "–" for x in one.lengths),
+                    growth([(x, value(variant)) for x, variant in curve.items()]),
+                ]
+                for curve in one.curves.values()
+            ],
+        )
+        for title, value, words in measures
+    ]
+
+
+def growth(points: Sequence[tuple[int, float | None]]) -> str:
+    power, error = exponent(points)
+    if power is None:
+        return "unknown"
+    return f"seq^{power:.2f}" + (f" ± {error:.2f}" if error >= 0.005 else "")
+
+
+def missing(one: Sweep, refused: dict[Refused, str]) -> list[str]:
+    """Why there is no figure, for each variant that has a gap."""
+    said = []
+    for (script, variant), gaps in one.missing(refused).items():
+        whys = [why for why in gaps.values() if why]
+        lengths = ", ".join(map(str, gaps))
+        name = f"{script[:4]} {variant}".strip()
+        said.append(f"{name} at {lengths}: {whys[0] if whys else 'no recording'}")
+    return said
+
+
+def glance_json(
+    groups: Sequence[Group], measured: Sequence[Sweep], refused: dict[Refused, str]
+) -> dict:
     return {
         "operations": "4*B*H*S^2*D/2",
         "published_gpu": POST_GPU,
@@ -918,6 +1009,26 @@ def glance_json(groups: Sequence[Group], measured: Sequence[Sweep]) -> dict:
                 "variants": [_variant_json(variant) for variant in one.variants],
             }
             for one in groups
+        ],
+        "growth": [
+            {
+                **one.about,
+                "seq": list(one.lengths),
+                "variants": [
+                    {
+                        "script": script,
+                        "variant": variant,
+                        "time": exponent([(x, v.ns) for x, v in curve.items()])[0],
+                        "peak_memory": exponent([(x, v.peak_bytes) for x, v in curve.items()])[0],
+                    }
+                    for (script, variant), curve in one.curves.items()
+                ],
+            }
+            for one in measured
+        ],
+        "not_recorded": [
+            {"script": script, "variant": variant, "mode": mode, "seq": length, "why": why}
+            for ((script, variant), mode, length), why in refused.items()
         ],
     }
 

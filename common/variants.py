@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import linear_regression, mean
 
 from common.facts import PEAK_TFLOPS, POST, POST_CONDITIONS, Published
 from common.observe import Observation
@@ -20,6 +21,15 @@ TUTORIAL = (
     *(("04_d_kernels_attention", kernel) for kernel in ("triton", "gluon", "flex", "hub", "fa4")),
 )
 NAIVE = TUTORIAL[0]
+
+# An experiment that could not be recorded: (script, variant), mode, length.
+Refused = tuple[tuple[str, str], str, int | None]
+
+
+def is_one_of(names: Sequence[str] | None, script: str, variant: str) -> bool:
+    """Whether one of the names means this variant; none given mean all. A script's number means all
+    of its variants."""
+    return not names or any(name in (script, script[:4], variant) for name in names)
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,10 @@ class Variant:
         """Such as "04_c flash"; a script of one variant is known by its title."""
         script, variant = self.key
         return f"{script[:4]} {variant or self.about['title'].removesuffix(' attention')}"
+
+    @property
+    def length(self) -> int:
+        return self.about["shape"][2]
 
     @property
     def ns(self) -> float | None:
@@ -165,11 +179,33 @@ class Sweep:
 
     @property
     def about(self) -> dict:
-        return self.groups[0].about
+        """What the groups share: no length."""
+        batch, heads, _, head_dim = self.groups[0].about["shape"]
+        return {**self.groups[0].about, "shape": [batch, heads, None, head_dim]}
 
     @property
     def lengths(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(one.about["shape"][2] for one in self.groups))
+
+    def missing(self, refused: dict[Refused, str]) -> dict[tuple[str, str], dict[int, str | None]]:
+        """The lengths at which a variant has no recording, and why if that was seen. Variants that
+        ran at no length are among them."""
+        mode = self.about["mode"]
+        wanted = dict.fromkeys(self.curves) | dict.fromkeys(
+            key for key, how, length in refused if how == mode and length
+        )
+        lengths = sorted(
+            {*self.lengths, *(length for _, how, length in refused if how == mode and length)}
+        )
+        found = {
+            key: {
+                length: refused.get((key, mode, length))
+                for length in lengths
+                if length not in self.curves.get(key, {})
+            }
+            for key in sorted(wanted, key=_place)
+        }
+        return {key: why for key, why in found.items() if why}
 
     @cached_property
     def curves(self) -> dict[tuple[str, str], dict[int, Variant]]:
@@ -177,7 +213,7 @@ class Sweep:
         keys = {variant.key for one in self.groups for variant in one.variants}
         return {
             key: {
-                one.about["shape"][2]: variant
+                variant.length: variant
                 for one in self.groups
                 for variant in reversed(one.variants)  # recorded twice: the first counts
                 if variant.key == key
@@ -190,22 +226,20 @@ def sweeps(groups: Iterable[Group]) -> list[Sweep]:
     """Groups by what they share besides the length."""
     found: dict[str, list[Group]] = {}
     for one in groups:
-        about = one.about
-        batch, heads, _, head_dim = about["shape"]
-        rest = {**about, "shape": [batch, heads, None, head_dim]}
-        found.setdefault(repr(rest), []).append(one)
+        found.setdefault(repr(Sweep((one,)).about), []).append(one)
     return [
         Sweep(tuple(sorted(same, key=lambda one: one.about["shape"][2]))) for same in found.values()
     ]
 
 
-def exponent(points: Iterable[tuple[float, float | None]]) -> float | None:
-    """k of the best fit y ∝ x^k: the slope of a line through the logarithms, by least squares.
-    None with fewer than three points, for through two there is always a line."""
+def exponent(points: Iterable[tuple[float, float | None]]) -> tuple[float | None, float | None]:
+    """k of the best fit y ∝ x^k, and its standard error: the slope of a line through the logarithms
+    by least squares. None with fewer than three points, for through two there is always a line."""
     known = [(math.log(x), math.log(y)) for x, y in points if y]
     if len(known) < 3:
-        return None
-    middle_x = sum(x for x, _ in known) / len(known)
-    middle_y = sum(y for _, y in known) / len(known)
-    spread = sum((x - middle_x) ** 2 for x, _ in known)
-    return sum((x - middle_x) * (y - middle_y) for x, y in known) / spread if spread else None
+        return None, None
+    xs, ys = zip(*known, strict=True)
+    power, intercept = linear_regression(xs, ys)
+    spread = sum((x - mean(xs)) ** 2 for x in xs)
+    off = sum((y - power * x - intercept) ** 2 for x, y in known)
+    return power, math.sqrt(off / (len(known) - 2) / spread)

@@ -175,10 +175,20 @@ def test_matmuls_on_cuda_cores_are_told_from_their_names(tmp_path):
 
 
 def test_the_exponent_of_a_power_is_found():
-    assert exponent([(x, 7 * x**2) for x in (512, 1024, 4096)]) == pytest.approx(2)
-    assert exponent([(x, 3 * x) for x in (512, 1024, 4096)]) == pytest.approx(1)
-    assert exponent([(512, 1), (1024, 4)]) is None  # two points: a line, whatever they are
-    assert exponent([(512, 1), (1024, None), (2048, 4)]) is None
+    assert exponent([(x, 7 * x**2) for x in (512, 1024, 4096)]) == pytest.approx((2, 0), abs=1e-9)
+    assert exponent([(x, 3 * x) for x in (512, 1024, 4096)]) == pytest.approx((1, 0), abs=1e-9)
+    # Two points: a line, whatever they are.
+    assert exponent([(512, 1), (1024, 4)]) == (None, None)
+    assert exponent([(512, 1), (1024, None), (2048, 4)]) == (None, None)
+
+
+def test_noise_shows_in_the_error_of_the_exponent():
+    power, error = exponent([(512, 5), (1024, 80), (2048, 6), (4096, 90)])
+    assert error > 0.5 and f"± {error:.2f}" in report.growth(
+        [(512, 5), (1024, 80), (2048, 6), (4096, 90)]
+    )
+    # By hand: y = 1, 2, 8 at x = 1, 2, 4 in powers of two are 0, 1, 3 at 0, 1, 2.
+    assert exponent([(1, 1), (2, 2), (4, 8)]) == pytest.approx((1.5, (1 / 12) ** 0.5))
 
 
 def test_groups_that_differ_in_length_alone_are_one_sweep(tmp_path):
@@ -188,6 +198,43 @@ def test_groups_that_differ_in_length_alone_are_one_sweep(tmp_path):
     long, other = sorted(sweeps(groups(tmp_path)), key=lambda one: -len(one.lengths))
     assert long.lengths == (256, 512, 1024) and other.lengths == (512,)
     assert set(long.curves[NAIVE, ""]) == {256, 512, 1024}
+
+
+def sweep_of(folder):
+    """Naive at four lengths but one, flash at all: quadratic and linear."""
+    for seq in (256, 512, 1024, 2048):
+        shape = [2, 4, seq, 64]
+        kernel = ("bmm", NVJET, seq**2 / 1e4)
+        if seq < 2048:
+            make(folder, f"a/{seq}.json", kernel, script=NAIVE, shape=shape, peak_bytes=seq**2)
+        about = {"script": SDPA, "variant": "flash", "shape": shape, "peak_bytes": 64 * seq}
+        make(folder, f"c/{seq}.json", ("bmm", NVJET, seq / 100), **about)
+    return folder
+
+
+def test_a_sweep_shows_growth_and_names_what_is_missing(tmp_path):
+    done = run("--sweep", "256,512,1024,2048", sweep_of(tmp_path))
+    assert done.returncode == 0, done.stderr
+    time, memory = done.stdout.split("GPU time of a forward · ")[1].split("peak memory over")
+    assert "bf16 [2, 4, seq, 64]" in time
+    for part in (time, memory):
+        assert re.search(r"04_a test .* – +seq\^2\.00", part)
+        assert re.search(r"04_c flash .* seq\^1\.00", part)
+    assert "04_a at 2048: no recording" in memory
+
+
+def test_a_sweep_shows_its_table_at_one_length_and_names_the_others(tmp_path):
+    text = run(sweep_of(tmp_path)).stdout
+    assert "[2, 4, 1024, 64]" in text and "[2, 4, 256, 64]" not in text
+    assert "--sweep 256,512,2048 shows them" in text
+
+
+def test_why_a_length_could_not_be_recorded_is_said(tmp_path):
+    (one,) = sweeps(groups(sweep_of(tmp_path)))
+    refused = {((NAIVE, ""), "eager", 2048): "out of memory", ((NAIVE, ""), "compile", 256): "no"}
+    assert report.missing(one, refused) == ["04_a at 2048: out of memory"]
+    refused[(SDPA, "cudnn"), "eager", 512] = "needs CUDA"
+    assert "04_c cudnn at 256, 512, 1024, 2048: needs CUDA" in report.missing(one, refused)
 
 
 # ── The command ───────────────────────────────────────────────────────────────────────────────────
@@ -228,6 +275,33 @@ def test_a_narrow_page_folds_and_loses_nothing(tmp_path, monkeypatch, capsys):
     assert max(map(len, text.splitlines())) <= 60
     joined = " ".join(text.split())
     assert "kernels + copies + memsets 5 + 1 + 1 · GPU 1.06 ms" in joined
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--active", "5"], "--active goes with --record"),
+        (["--gzip"], "--gzip goes with --record"),
+        (["--sweep", "512,x"], "'x' is not a whole number"),
+        (["--sweep", "512", "--seq", "512"], "give the lengths once"),
+        (["--only", "nobody"], "no recording of that in traces/recorded; leave options out"),
+        (["--dtype", "fp8"], "no recording of that"),
+        (["--record", "traces"], "give files to read, or --record"),
+        (["--html", "nowhere/g.html"], "--html nowhere/g.html: No such file or directory"),
+        (["--html", "tests"], "--html tests: it is a folder"),
+    ],
+)
+def test_errors_are_one_line(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("error: ") and message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_options_choose_what_is_shown():
+    text = run("--only", "flash,04_a", "--mode", "eager", "--dtype", "bf16").stdout
+    assert re.findall(r"^04_\S+ \w+", text, re.M) == ["04_a naive", "04_c flash"]
+    assert "· compile ·" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,168 @@
+"""Recording everything: which experiments, what stands where, and that one failure is only one."""
+
+import gzip
+import json
+import os
+import re
+import sys
+
+import pytest
+from test_glance import run
+
+from common import record_all
+from common.cli import UserError
+from common.variants import TUTORIAL
+
+TINY = ["--batch", "1", "--heads", "2", "--seq", "32", "--head-dim", "16", "--device", "cpu"]
+NAIVE, IN_PLACE, SDPA, KERNELS = (
+    f"04_{name}"
+    for name in ("a_naive_attention", "b_inplace_ops_attention", "c_sdpa_attention",
+                 "d_kernels_attention")
+)  # fmt: skip
+
+
+def test_every_variant_in_every_mode_eager_ones_first():
+    made = record_all.experiments(("eager", "compile"), (), [])
+    assert len(made) == 2 * len(TUTORIAL) == len(set(made))
+    assert [one.mode for one in made] == ["eager"] * len(TUTORIAL) + ["compile"] * len(TUTORIAL)
+    assert str(made[3]) == "04_c --backend efficient"
+    assert str(made[-1]) == "04_d --kernel fa4 --compile"
+
+
+def test_a_sweep_is_every_variant_at_every_length():
+    made = record_all.experiments(("eager",), (64, 128), ["--dtype", "fp16"])
+    assert len(made) == 2 * len(TUTORIAL)
+    assert {one.length for one in made} == {64, 128}
+    assert made[0].special == ["--seq", "64"] and made[0].arguments == ("--dtype", "fp16")
+
+
+def test_arguments_that_the_scripts_refuse_stop_everything_at_once():
+    with pytest.raises(UserError, match="invalid choice: 'fp8'"):
+        record_all.experiments(("eager",), (), ["--dtype", "fp8"])
+
+
+def test_record_everything_on_a_cpu_and_see_it(tmp_path):
+    out = tmp_path / "made"
+    done = run("--record", "--traces", out, "--only", "04_a,04_b,cudnn", "--mode", "eager",
+               "--active", "2", "--json", *TINY)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "2 of 3: 04_b" in done.stderr  # progress, for a log
+    assert "note: 04_c --backend cudnn: cudnn runs on CUDA devices only" in done.stderr
+    assert re.search(r"2 of 3 recorded in .*made; 1 cannot run here", done.stderr)
+
+    found = json.loads(done.stdout)
+    (one,) = found["groups"]
+    assert one["shape"] == [1, 2, 32, 16] and one["steps"]["active"] == 2
+    naive, in_place = one["variants"]
+    assert naive["lesson"].startswith("+1 copy from masked_fill")
+    assert in_place["lesson"].startswith("the copy of 04_a is gone")
+    assert naive["kernels_per_forward"] is None and naive["share_of_peak"] is None
+    (refused,) = found["not_recorded"]
+    assert (refused["variant"], refused["mode"]) == ("cudnn", "eager")
+
+    tag = "1_2_32_16_cpu_active2_eager"
+    files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
+    assert files == [f"{s}/{tag}.{end}" for s in (NAIVE, IN_PLACE) for end in ("json", "txt")]
+
+
+def test_packed_recordings_have_the_layout_of_the_shipped_ones(tmp_path):
+    arguments = ["--record", "--traces", tmp_path, "--gzip", "--only", "04_a", "--mode", "eager"]
+    done = run(*arguments, *TINY)
+    assert done.returncode == 0, done.stderr
+    (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert path == tmp_path / NAIVE / "1_2_32_16_cpu_eager.json.gz"
+    data = path.read_bytes()
+    assert data[3] == 0 and data[4:8] == bytes(4)  # gzip's header: no name, no time
+    text = gzip.decompress(data).decode()
+    assert json.loads(text)["profiling_attention"]["shape"] == [1, 2, 32, 16]
+    assert str(tmp_path) not in text and os.uname().nodename not in text
+
+    again = run(*arguments, *TINY)
+    assert re.search(r"note: .*1_2_32_16_cpu_eager\.json\.gz is replaced", again.stderr)
+
+
+def test_nothing_that_can_run_is_an_error(tmp_path):
+    done = run("--record", "--traces", tmp_path, "--only", "cudnn", "--mode", "eager", *TINY)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.splitlines()[-1].startswith("error: 0 of 1 recorded in")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("--record", "--traces", tmp_path / "file", "--only", "04_a", *TINY)
+    assert done.returncode == 2
+    assert re.search(
+        r"^error: cannot write to .*file: .*choose another --traces$", done.stderr, re.M
+    )
+
+
+def test_no_variant_of_that_name_is_an_error():
+    done = run("--record", "--only", "nobody")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "error: --only nobody: no variant has such a name"
+
+
+# ── One script, run as its command line runs it ───────────────────────────────────────────────────
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Write a script that stands where the tutorial's do, and run it as an experiment."""
+
+    def ran(body):
+        monkeypatch.setattr(record_all, "ROOT", tmp_path)
+        (tmp_path / "04_x.py").write_text(f"import sys, os\nfrom pathlib import Path\n{body}")
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        return record_all._run(record_all.Experiment("04_x", "", "eager"), scratch)
+
+    return ran
+
+
+def test_a_script_leaves_arguments_and_environment_as_they_were(script):
+    before = list(sys.argv), dict(os.environ)
+    files, why, notes = script(
+        "os.environ['LEFT'] = 'behind'\n"
+        "folder = Path(sys.argv[-1]) / '04_x'\nfolder.mkdir()\n"
+        "(folder / 't.json').write_text('{}')\n"
+        "print('note: by the way', file=sys.stderr)\nprint('a report')"
+    )
+    assert ([path.name for path in files], why, notes) == (["t.json"], "", ["by the way"])
+    assert (sys.argv, dict(os.environ)) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("print('error: too large', file=sys.stderr); sys.exit(2)", "too large"),
+        ("raise IndexError('of a\\nlibrary')", "IndexError: of a library"),
+        ("sys.exit(1)", "it stopped without a reason"),
+        ("pass", "it wrote no trace"),
+    ],
+)
+def test_why_a_script_failed_is_told(script, body, reason):
+    assert script(body)[:2] == ([], reason)
+
+
+def test_an_interrupt_stops_everything(script):
+    with pytest.raises(KeyboardInterrupt):
+        script("sys.exit(130)")
+
+
+def test_a_gpu_that_answers_no_more_stops_everything(monkeypatch):
+    def broken():
+        raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+
+    monkeypatch.setattr(record_all.torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(record_all.torch.cuda, "synchronize", broken)
+    one = record_all.Experiment(SDPA, "flash", "eager")
+    with pytest.raises(UserError, match=r"after 04_c --backend flash the GPU .*illegal.* 7 not"):
+        record_all._clean_up(one, 7)
+
+
+def test_the_interpreter_of_triton_survives_an_earlier_import(tmp_path):
+    """04_d runs after scripts that import Triton, whose functions are made at import."""
+    done = run("--record", "--traces", tmp_path, "--only", "04_a,triton", "--mode", "eager", *TINY)
+    assert "2 of 2 recorded" in done.stderr, done.stderr
+    assert sorted(os.listdir(tmp_path)) == [NAIVE, KERNELS]
