@@ -35,7 +35,11 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
         if not given.exists():
             raise UserError(f"{shown(given)}: no such file or folder")
         for path in sorted(given.glob("**/*.json*")) if given.is_dir() else [given]:
-            if (place := path.resolve()) in seen or path.name.startswith("."):
+            # A hidden folder: what a recording that was killed left behind.
+            hidden = path != given and any(
+                part.startswith(".") for part in path.relative_to(given).parts
+            )
+            if (place := path.resolve()) in seen or hidden:
                 continue
             seen.add(place)
             try:
