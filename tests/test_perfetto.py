@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import json
+import struct
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -94,3 +95,15 @@ def test_the_command_tells_the_same_from_the_different(ui, perfetto, tmp_path, c
     same, differs, why = capsys.readouterr().out.splitlines()
     assert same.startswith("same ") and "15 kernel," in same
     assert differs.startswith("DIFFERS ") and "slice_drop_overlapping_complete_event" in why
+
+
+def test_a_picture_frames_both_lanes_of_one_forward(ui, monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    pictures = tool("pictures")
+    png = pictures.draw(ui, pictures.ALL["naive"])
+    names = ui.page.evaluate("app.trace.workspace.flatTracks.map((track) => track.name)")
+    width, height = struct.unpack(">II", png[16:24])
+    assert [name.split()[0] for name in names] == ["thread", "stream"]
+    assert png.startswith(b"\x89PNG") and width > 200 and height > 100
+    chosen = ui.page.evaluate("Number(app.trace.selection.selection.eventId)")
+    assert ui.ask(f"select category from slice where id = {chosen}") == [["gpu_memcpy"]]

