@@ -2,15 +2,18 @@
 
 A *forward* is one range of the region's label. Its GPU work is joined by correlation id to the
 calls made inside the range on the range's own thread: never by time, for the GPU runs behind the
-CPU and the work of one forward ends long after its range.
+CPU and the work of one forward ends long after its range. Processes count these ids each for
+itself: where the file does not tell whose an event is, it is counted nowhere, and spoken of.
 """
 
+import sys
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from operator import attrgetter
 from statistics import mean, stdev
 
 import msgspec
@@ -71,23 +74,19 @@ class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
     end: int  # ns
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One piece of work of a forward: a GPU event or, in a trace of the CPU alone, an op."""
 
     kind: str
     name: str
     ns: float | None  # mean over the forwards; None when one of them is unknown
     ops: tuple[Op, ...]  # from directly under the region down to the launch
+    path: tuple[str, ...]  # their names
     call: str | None = None  # the runtime or driver call that launched it
     gpu: GpuEvent | None = None
     kernel: KernelName | None = None
     residency: Residency | None = None
     zero_reason: ZeroReason | None = None  # why the profiler's occupancy reads 0
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        return tuple(op.name for op in self.ops)
 
     @property
     def sort(self) -> str:
@@ -105,6 +104,8 @@ class Forward:
     ops: tuple[Op, ...]  # in order of start
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
     usage: Usage = Usage()
+    lost: int = 0  # launches without a GPU record
+    undecided: int = 0  # launches, or other calls, that might have made what others might have too
 
     def count(self, sort: str) -> int:
         return sum(step.sort == sort for step in self.steps)
@@ -128,7 +129,10 @@ class Observation:
     lost: tuple[Call, ...]  # launches that no GPU event answers
     incredible: tuple[GpuEvent, ...]  # they outlast the next kernel of their stream
     shared: tuple[tuple[Call, int], ...]  # launches answered by several kernels, and by how many
+    undecided: tuple[GpuEvent, ...]  # several launches may have made them
     elsewhere: int = 0  # GPU events that the process's other threads launched meanwhile
+    nested: int = 0  # forwards inside another one
+    overlapping: int = 0  # forwards that begin inside another one and end behind it
 
     @property
     def on_gpu(self) -> bool:
@@ -152,7 +156,7 @@ class Observation:
         if not others or not self.alike:
             return first
         return tuple(
-            replace(step, ns=_mean(same.ns for same in (step, *rest)))
+            msgspec.structs.replace(step, ns=_mean(same.ns for same in (step, *rest)))
             for step, *rest in zip(first, *others, strict=True)
         )
 
@@ -195,7 +199,7 @@ class Observation:
         busy = 0
         by_device = defaultdict(list)
         for event in events:
-            by_device[str(event.device)].append((event.start, event.end))
+            by_device[event.place].append((event.start, event.end))
         for spans in by_device.values():
             until = 0
             for start, end in sorted(spans):
@@ -236,48 +240,67 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
         )
     finished = [span for span in ranges if span.end is not None]
 
-    answers, shared, lost, leaked = join(trace)
-    incredible = _incredible(trace.gpu)
+    joined = join(trace)
+    answers = joined.answers
+    lost = {id(call) for call in joined.lost} - answers.keys()
+    incredible = _incredible(trace)
     timeless = set(map(id, incredible))
     device = _device(trace)
     on_gpu = bool(trace.gpu)
     ops, calls = by_thread(trace.ops), by_thread(trace.calls)
     forwards = []
     for span in finished:
-        inside = _tree(_within(ops[span.thread], span))
         made = _within(calls[span.thread], span)
         working = [call for call in made if id(call) in answers]
-        steps = [
-            _gpu_step(event, call, chain, device, id(event) in timeless)
-            for call, chain in zip(working, _chains(inside, working), strict=True)
-            for event in answers[id(call)]
-        ]
-        steps = _in_gpu_order(steps)
+        inside, chains = _tree(_within(ops[span.thread], span), working)
+        steps, launched = [], []
+        for call, chain in zip(working, chains, strict=True):
+            path = tuple([op.name for op in chain])
+            for event in answers[id(call)]:
+                credible = id(event) not in timeless
+                steps.append(_gpu_step(event, call, chain, path, device, credible))
+                if credible:
+                    launched.append((event, call.start))
         forwards.append(
             Forward(
                 cpu_ns=span.end - span.start,
-                launches=sum(call.launches for call in made),
+                launches=sum([call.launches for call in made]),
                 ops=tuple(inside),
-                steps=tuple(steps if on_gpu else _cpu_steps(inside)),
-                usage=usage(
-                    (event, call.start)
-                    for call in working
-                    for event in answers[id(call)]
-                    if id(event) not in timeless
-                ),
+                steps=tuple(_in_gpu_order(steps) if on_gpu else _cpu_steps(inside)),
+                usage=usage(launched),
+                lost=sum([id(call) in lost for call in made]) if lost else 0,
+                undecided=sum([id(call) in joined.undecided_calls for call in made])
+                if joined.undecided_calls
+                else 0,
             )
         )
+    nested, overlapping = _inside_each_other(finished)
     return Observation(
-        trace,
-        region,
-        tuple(forwards),
-        len(ranges) - len(finished),
-        tuple(leaked),
-        tuple(lost),
-        tuple(incredible),
-        tuple(shared),
-        _elsewhere(finished, calls, answers),
+        trace=trace,
+        region=region,
+        forwards=tuple(forwards),
+        unfinished=len(ranges) - len(finished),
+        leaked=tuple(joined.leaked),
+        lost=tuple(joined.lost),
+        incredible=tuple(incredible),
+        shared=tuple(joined.shared),
+        undecided=tuple(joined.undecided),
+        elsewhere=_elsewhere(finished, calls, answers),
+        nested=nested,
+        overlapping=overlapping,
     )
+
+
+def _inside_each_other(ranges: Sequence[Span]) -> tuple[int, int]:
+    """How many ranges lie inside another one of their thread, and how many only begin there."""
+    nested = overlapping = 0
+    until: dict = {}
+    for span in ranges:
+        end = until.get(span.thread, 0)
+        nested += span.end <= end
+        overlapping += span.start < end < span.end
+        until[span.thread] = max(end, span.end)
+    return nested, overlapping
 
 
 def _elsewhere(ranges: Sequence[Span], calls: dict, answers: dict) -> int:
@@ -318,12 +341,19 @@ def _what_is_there(trace: Trace) -> str:
     return f"the trace has {labels} (label a forward with torch.profiler.record_function)"
 
 
-def join(trace: Trace):
-    """Launch calls and GPU events by correlation id.
+@dataclass(slots=True)
+class Joined:
+    """Launch calls and GPU events, joined by correlation id."""
 
-    Returns the events of each call by the call's `id`, the launches answered by several kernels,
-    the launches answered by none, and the events whose call is not in the file.
-    """
+    answers: dict[int, list[GpuEvent]]  # the events of a call, by the call's `id`
+    shared: list[tuple[Call, int]]  # launches answered by several kernels
+    lost: list[Call]  # launches answered by none
+    leaked: list[GpuEvent]  # their call is not in the file
+    undecided: list[GpuEvent]  # several calls, of several processes say, may have made them
+    undecided_calls: set[int]  # those calls, by `id`
+
+
+def join(trace: Trace) -> Joined:
     events, calls = defaultdict(list), defaultdict(list)
     for event in trace.gpu:
         events[event.correlation].append(event)
@@ -331,48 +361,71 @@ def join(trace: Trace):
         if call.correlation is not None:
             calls[call.correlation].append(call)
     answers: dict[int, list[GpuEvent]] = {}
-    leaked = list(events.pop(None, ()))
-    shared, surplus = [], []
+    found = Joined(answers, [], [], events.pop(None, []), [], set())
+    several = len(trace.processes) > 1
+    spoken_for: set[int] = set()  # calls beside the one that did the work
     for correlation, group in events.items():
-        if correlation not in calls:
-            leaked += group
+        made = calls.get(correlation)
+        if made is None:
+            found.leaked += group
+        elif len(made) == 1 and not several:
+            answers[id(made[0])] = group
+        else:
+            _divide(made, group, found, spoken_for)
+    surplus = []
+    for call in trace.calls:
+        group = answers.get(id(call))
+        if not call.launches or call.correlation is None:
             continue
-        # Several calls can carry one id (a launch and what it calls); the launch does the work.
-        call = max(calls[correlation], key=lambda call: call.launches)
-        if call.launches and not call.launches_graph and len(group) > 1:
-            shared.append((call, len(group)))
+        if group is None:
+            if id(call) not in spoken_for and id(call) not in found.undecided_calls:
+                found.lost.append(call)
+        elif len(group) > 1 and not call.launches_graph:
+            found.shared.append((call, len(group)))
             group.sort(key=lambda event: event.start or 0)
-            surplus += group[1:]
-            group = group[:1]
-        answers[id(call)] = group
-    lost = [
-        call
-        for call in trace.calls
-        if call.launches and call.correlation is not None and call.correlation not in events
-    ]
+            surplus += [(call, event) for event in group[1:]]
     # One launch starts one kernel. If just as many launches went without, the ids were mixed up,
     # and both sides still stand in order.
-    lost.sort(key=lambda call: call.start)
-    surplus.sort(key=lambda event: event.start or 0)
-    mixed_up = len(surplus) == len(lost)
-    pairs = (
-        zip(lost, surplus, strict=True)
-        if mixed_up
-        else [(call, e) for call, _ in shared for e in surplus if e.correlation == call.correlation]
-    )
-    for call, event in pairs:
-        answers.setdefault(id(call), []).append(event)
-    return answers, shared, lost, leaked
+    if surplus and len(surplus) == len(found.lost) and not several:
+        surplus.sort(key=lambda pair: pair[1].start or 0)
+        found.lost.sort(key=lambda call: call.start)
+        for (call, event), launch in zip(surplus, found.lost, strict=True):
+            answers[id(call)] = answers[id(call)][:1]
+            answers[id(launch)] = [event]
+    return found
 
 
-def _incredible(gpu: Sequence[GpuEvent]) -> list[GpuEvent]:
+def _divide(made: list[Call], group: list[GpuEvent], found: Joined, spoken_for: set[int]) -> None:
+    """The events of one id among the calls of this id: each goes to its own process's launch."""
+    by_process = defaultdict(list)
+    for event in group:
+        by_process[event.process].append(event)
+    for process, events in by_process.items():
+        # Whose process is unknown may be anyone's.
+        own = [call for call in made if process in (None, call.thread[0])]
+        alike = Counter(call.name for call in set(own))  # one written twice is one
+        if not own:
+            found.leaked += events
+        elif len({call.thread[0] for call in own}) > 1 or max(alike.values()) > 1:
+            found.undecided += events
+            found.undecided_calls.update(map(id, own))
+        else:
+            # A launch and what it calls can carry one id; the launch does the work.
+            call = max(own, key=lambda call: call.launches)
+            found.answers.setdefault(id(call), []).extend(events)
+            spoken_for.update(map(id, own))
+
+
+def _incredible(trace: Trace) -> list[GpuEvent]:
     """Events that end after the next one of their stream: a stream finishes in order, so their
     duration was mismeasured. (A short overlap is none: dependent launches start early.)"""
     found = []
     lanes = defaultdict(list)
-    for event in gpu:
-        if event.end is not None:
-            lanes[str(event.lane)].append(event)
+    several = len(trace.processes) > 1
+    for event in trace.gpu:
+        # The streams of two processes may go by one number.
+        if event.end is not None and not (several and event.process is None):
+            lanes[event.lane].append(event)
     for lane in lanes.values():
         lane.sort(key=lambda event: event.start)
         found += [
@@ -395,40 +448,49 @@ def by_thread(events: Iterable) -> dict:
     for event in events:
         threads[event.thread].append(event)
     for thread in threads.values():
-        thread.sort(key=lambda event: event.start)
+        thread.sort(key=_start)
     return threads
+
+
+_start = attrgetter("start")
 
 
 def _within(events: Sequence, span: Span) -> Sequence:
     """Those of a thread's events that start inside the span. What starts at its very end, in a
     trace of whole microseconds, belongs to what follows."""
-    low = bisect_left(events, span.start, key=lambda event: event.start)
-    return events[low : bisect_left(events, span.end, key=lambda event: event.start)]
+    low = bisect_left(events, span.start, key=_start)
+    return events[low : bisect_left(events, span.end, lo=low, key=_start)]
 
 
-def _tree(spans: Sequence[Span]) -> list[Op]:
-    """The spans inside a finished region as ops with their depth, parents before children."""
-    ops, open_ends = [], []
-    for span in sorted(spans, key=lambda span: (span.start, -(span.end or span.start))):
+def _tree(spans: Sequence[Span], calls: Sequence[Call]) -> tuple[list[Op], list[tuple[Op, ...]]]:
+    """The spans inside a finished region as ops with their depth, parents before children; and for
+    each of the calls the ops that are running when it starts, outermost first."""
+    ops: list[Op] = []
+    chains: list[tuple[Op, ...]] = []
+    above: list[Op] = []
+    moments = [call.start for call in calls]
+    moments.append(sys.maxsize)
+    moment, latest = moments[0], -1
+    for span in spans:
+        start = span.start
+        if start == latest:  # the longer one is the parent, in whichever order they stand
+            in_order = sorted(spans, key=lambda span: (span.start, -(span.end or span.start)))
+            if in_order != spans:
+                return _tree(in_order, calls)
+        latest = start
+        while moment < start:
+            chains.append(tuple([op for op in above if op.end > moment]))
+            moment = moments[len(chains)]
+        while above and above[-1].end <= start:
+            above.pop()
         # The region has finished, so this has: one without an end was too short to measure.
-        name, start, end = span.name, span.start, span.end or span.start
-        while open_ends and open_ends[-1] <= start:
-            open_ends.pop()
-        ops.append(Op(name, len(open_ends), start, end))
-        open_ends.append(end)
-    return ops
-
-
-def _chains(ops: Sequence[Op], calls: Sequence[Call]) -> Iterable[tuple[Op, ...]]:
-    """For each call the ops that are running when it starts, outermost first. Both in order of
-    start: one walk over both."""
-    running, coming = [], 0
-    for call in calls:
-        while coming < len(ops) and ops[coming].start <= call.start:
-            running.append(ops[coming])
-            coming += 1
-        running = [op for op in running if op.end > call.start]
-        yield tuple(running)
+        op = Op(span.name, len(above), start, span.end or start)
+        ops.append(op)
+        above.append(op)
+    while len(chains) < len(calls):
+        chains.append(tuple([op for op in above if op.end > moment]))
+        moment = moments[len(chains)]
+    return ops, chains
 
 
 @lru_cache(maxsize=4096)  # a model launches few footprints many times
@@ -441,21 +503,27 @@ def _footprint(device: Device | None, event: tuple) -> tuple[Residency | None, Z
 
 
 def _gpu_step(
-    event: GpuEvent, call: Call, ops: tuple[Op, ...], device: Device | None, timeless: bool
+    event: GpuEvent,
+    call: Call,
+    ops: tuple[Op, ...],
+    path: tuple[str, ...],
+    device: Device | None,
+    credible: bool,
 ) -> Step:
     kernel = decode(event.name)
     footprint = event.reported_occupancy, event.registers, event.shared_memory
     fits, why_zero = _footprint(device, (*footprint, event.grid, event.block))
     return Step(
-        kind=_kind(ops, kernel, event.sort),
-        name=event.name,
-        ns=None if timeless else event.duration,
-        ops=ops,
-        call=call.name,
-        gpu=event,
-        kernel=kernel,
-        residency=fits,
-        zero_reason=why_zero,
+        _kind(path, event.name, event.sort),
+        event.name,
+        event.duration if credible else None,
+        ops,
+        path,
+        call.name,
+        event,
+        kernel,
+        fits,
+        why_zero,
     )
 
 
@@ -483,7 +551,8 @@ def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
         )
         if not calls_others:
             chain = tuple(o for o in above if o.end >= op.end)
-            steps.append(Step(_kind(chain, None, "op"), op.name, op.end - op.start, chain))
+            path = tuple(o.name for o in chain)
+            steps.append(Step(_kind(path, None, "op"), op.name, op.end - op.start, chain, path))
             done = op.end
     return steps
 
@@ -495,10 +564,13 @@ def _below(ops: Sequence[Op], index: int) -> Iterable[Op]:
         yield op
 
 
-def _kind(ops: Sequence[Op], kernel: KernelName | None, sort: str) -> str:
-    """One word for a step. The kernel decides where its name is plain, else the nearest op."""
+@lru_cache(maxsize=4096)
+def _kind(path: tuple[str, ...], name: str | None, sort: str) -> str:
+    """One word for a step. The kernel of this name decides where that is plain, else the nearest
+    op."""
     if sort == "memset":
         return "memset"
+    kernel = decode(name) if name else None
     family = kernel.family if kernel else ""
     if any(word in family for word in ATTENTION_FAMILIES):
         return "attention"
@@ -506,10 +578,10 @@ def _kind(ops: Sequence[Op], kernel: KernelName | None, sort: str) -> str:
         return "matmul"
     if family == "Triton (inductor)":
         return _kind_of_fused(kernel.op or "")
-    if any(op.name == "aten::_to_copy" for op in ops):
+    if "aten::_to_copy" in path:
         return "cast"
-    for op in reversed(ops):
-        if kind := _kind_of_op(op.name):
+    for op in reversed(path):
+        if kind := _kind_of_op(op):
             return kind
     if sort == "copy":
         return "copy"

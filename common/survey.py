@@ -31,12 +31,15 @@ class Survey:
     usage: Usage
     leaked: tuple[GpuEvent, ...]
     lost: tuple[Call, ...]
+    undecided: tuple[GpuEvent, ...]
 
 
 def survey(trace: Trace) -> Survey:
-    answers, _, lost, leaked = join(trace)
+    joined = join(trace)
+    answers = joined.answers
     calls = by_thread(trace.calls)
-    launched: list[tuple[GpuEvent, int | None]] = [(event, None) for event in leaked]
+    launched: list[tuple[GpuEvent, int | None]] = [(event, None) for event in joined.leaked]
+    launched += [(event, None) for event in joined.undecided]
     for call in trace.calls:
         launched += [(event, call.start) for event in answers.get(id(call), ())]
 
@@ -54,8 +57,9 @@ def survey(trace: Trace) -> Survey:
         _ordered(kernels.values())[:TOP],
         _ordered(_ops(trace, calls, work).values())[:TOP],
         usage(launched),
-        tuple(leaked),
-        tuple(lost),
+        tuple(joined.leaked),
+        tuple(joined.lost),
+        tuple(joined.undecided),
     )
 
 

@@ -4,15 +4,19 @@ It knows what PyTorch's profiler (Kineto) writes: Chrome trace JSON, plain or gz
 content. Times become whole nanoseconds: epoch microseconds with three decimals do not fit a float.
 
 A file longer than a block is decoded in pieces cut between two events, and only what is work is
-kept: a third of the memory of a whole decode. A piece that does not decode (a fault, or a layout
-that cannot be cut) sends the reader back to the whole file, so that there is one place which knows
-what is wrong in which line.
+kept: a fifth of the memory of a whole decode. A fault is found in its piece and placed in the file;
+a layout that cannot be cut sends the reader back to the whole file as one piece.
+
+Files of several ranks are put together one behind the other. They count their correlation ids each
+for itself, so a GPU event is told which process launched it: the one whose part of the file it
+stands in. Where the parts are mixed, by sorting say, it is unknown.
 
     cat               what it is here
     user_annotation   a `record_function` range              → annotations
     cpu_op            an operator, on the CPU                → ops
     cuda_runtime,
     cuda_driver       a call into CUDA (or HIP)              → calls
+    xpu_…, privateuse1_…   the same of other vendors         → calls
     kernel, gpu_memcpy,
     gpu_memset        work on the GPU                        → gpu
     gpu_user_annotation, cuda_sync, python_function, ac2g and others: drawn by viewers, no work
@@ -27,8 +31,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -37,11 +42,16 @@ from common.privacy import Finding, Scan
 
 METADATA_KEY = "profiling_attention"  # the entry in which our own scripts tell their story
 
-CALLS = {"cuda_runtime", "cuda_driver", "xpu_runtime"}
+CALLS = {
+    f"{maker}_{layer}"
+    for maker in ("cuda", "xpu", "privateuse1")
+    for layer in ("runtime", "driver")
+}
 GPU = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 
 BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
+MOST = 16 * BLOCK  # of one piece
 MAX_GB = 16  # that a gzip file may unpack to
 
 
@@ -83,6 +93,7 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     device: Any
     stream: Any
     correlation: int | None
+    process: Any  # whose launch it answers; None where the file does not tell
     grid: tuple[int, ...] | None
     block: tuple[int, ...] | None
     registers: int | None  # of a thread
@@ -91,8 +102,13 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     bytes: int | None
 
     @property
+    def place(self) -> tuple:
+        """Its GPU, by process too: each process may see but one GPU and call it 0."""
+        return self.process, self.device
+
+    @property
     def lane(self) -> tuple:
-        return self.device, self.stream
+        return self.process, self.device, self.stream
 
     @property
     def end(self) -> int | None:
@@ -108,6 +124,7 @@ class Trace:
     ops: tuple[Span, ...]
     calls: tuple[Call, ...]
     gpu: tuple[GpuEvent, ...]
+    processes: tuple  # whose CPU events there are
     non_finite: int  # numbers written as NaN or Infinity, read as missing
     left_out: int = 0  # bytes that a salvaged file lost
     left_out_events: int = 0  # whole events among them
@@ -123,6 +140,9 @@ class Trace:
         return Counter(s.name for s in self.annotations if not s.name.startswith("ProfilerStep#"))
 
 
+Number = TypeVar("Number", float, Decimal)
+
+
 class _Args(
     msgspec.Struct,
     gc=False,
@@ -136,6 +156,7 @@ class _Args(
     correlation: Any = None
     device: Any = None
     stream: Any = None
+    original_stream: Any = None  # where the kernels of a CUDA graph were moved to one lane
     grid: Any = None
     block: Any = None
     registers: Any = None
@@ -144,13 +165,12 @@ class _Args(
     bytes: Any = None
 
 
-class _Event(msgspec.Struct, gc=False):
+class _Event(msgspec.Struct, Generic[Number], gc=False):
     ph: Any = None
     cat: str | None = None
     name: Any = None
-    # Decimal keeps every digit, and reads numbers written as text.
-    ts: Decimal | None = None
-    dur: Decimal | None = None
+    ts: Number | None = None  # of either kind: also a number written as text
+    dur: Number | None = None
     pid: Any = None
     tid: Any = None
     args: _Args | None = None
@@ -180,10 +200,51 @@ class _Story(msgspec.Struct):
     peak_bytes: int | None = None
 
 
-class _File(msgspec.Struct, gc=False):
-    traceEvents: list[_Event]
+class _File(msgspec.Struct, Generic[Number], gc=False):
+    traceEvents: list[_Event[Number]]
     about: Any = msgspec.field(default=None, name=METADATA_KEY)
     deviceProperties: Any = None
+
+
+class _Decoders(NamedTuple):
+    events: msgspec.json.Decoder
+    file: msgspec.json.Decoder
+
+    def decode(self, data: bytes) -> tuple[_File, int]:
+        """A trace, and how many of its numbers are missing, written as NaN or Infinity."""
+        # The format's other form: the events alone.
+        decoder = self.events if re.match(rb"\s*\[", data) else self.file
+        missing = 0
+        try:
+            found = decoder.decode(data)
+        except (msgspec.DecodeError, RecursionError):
+            sound, missing = _without_non_finite(data)
+            if not missing:
+                raise
+            found = decoder.decode(sound)
+        return (_File(found) if isinstance(found, list) else found), missing
+
+
+def _decoders(number: type) -> _Decoders:
+    return _Decoders(
+        msgspec.json.Decoder(list[_Event[number]], strict=False),
+        msgspec.json.Decoder(_File[number], strict=False),
+    )
+
+
+# Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
+# quarter: 8e12 at most. Older versions count from 1970.
+EXACT = 1 << 43
+LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
+FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
+
+
+class _NotExact(Exception):
+    """A time does not fit a float: the file must be read in decimals."""
+
+
+class _NotInPieces(Exception):
+    """The file cannot be cut."""
 
 
 def read(
@@ -208,119 +269,147 @@ def read(
             scan.add(block)
             yield block
 
-    trace = _read(path, blocks, salvage)
-    return replace(trace, private=scan.found())
-
-
-def _read(path: Path, blocks: Callable[[], Iterator[bytes]], salvage: bool) -> Trace:
-    try:
-        return _read_pieces(path, blocks())
-    except (_NotInPieces, msgspec.DecodeError, RecursionError):
-        pass
-    if not salvage:
-        return _read_whole(path, blocks())
-    try:
-        return _read_whole(path, blocks())
-    except UserError:
-        with contextlib.suppress(_NotInPieces):  # not even a list of events is there
-            return _read_sound(path, blocks())
-        raise
-
-
-def _read_pieces(path: Path, blocks: Iterator[bytes]) -> Trace:
-    events = _Events()
-    for head, piece, last in _pieces(blocks):
-        data, count = _without_non_finite(head + piece if last else b"[" + piece + b"]")
-        events.non_finite += count
-        if last:
-            file = _decoded(data)
-            events.add(file.traceEvents)
-        else:
-            events.add(_EVENTS.decode(data))
-    return events.trace(path, file)
-
-
-def _read_whole(path: Path, blocks: Iterator[bytes]) -> Trace:
-    data = bytearray()
-    for block in blocks:
-        data += block
-    data, non_finite = _without_non_finite(data)
-    file = _decode(path, data)
-    events = _Events(non_finite)
-    events.add(file.traceEvents)
-    return events.trace(path, file)
-
-
-def _read_sound(path: Path, blocks: Iterator[bytes]) -> Trace:
-    """The events that are sound in a file that is not."""
-    events, before, about = _Events(), b"", _File([])
-    for head, piece, _ in _pieces(blocks, sound=True):
-        before = head
-        piece, count = _without_non_finite(piece)
-        events.non_finite += count
+    def attempt(decoders: _Decoders) -> Trace:
         try:
-            events.add(_EVENTS.decode(b"[" + piece + b"]"))
-        except (msgspec.DecodeError, RecursionError):
-            for one in _BETWEEN.split(piece):
-                events.add_sound(one)
+            try:
+                return _read(path, blocks, decoders)
+            except _NotInPieces:
+                return _read(path, blocks, decoders, whole=True)
+        except UserError:
+            if salvage:
+                with contextlib.suppress(_NotInPieces):  # not even a list of events is there
+                    return _read_sound(path, blocks(), decoders)
+            raise
+
     try:
-        about = _FILE.decode(before + b"]}") if before.strip() != b"[" else about
-    except (msgspec.DecodeError, RecursionError):
-        events.left_out += len(before)
-    return events.trace(path, about)
+        found = attempt(FLOATS)
+    except _NotExact:
+        found = attempt(DECIMALS)
+    return replace(found, private=scan.found())
 
 
-class _NotInPieces(Exception):
-    """The file is one piece, or cannot be cut."""
+Blocks = Callable[[], Iterator[bytes]]
+
+
+def _read(path: Path, blocks: Blocks, decoders: _Decoders, whole: bool = False) -> Trace:
+    """Raises _NotInPieces unless the `whole` is asked for."""
+    events, begun = _Events(), None
+    for piece in _whole(blocks()) if whole else _pieces(blocks()):
+        if begun:
+            piece = piece._replace(start=begun.start, text=begun.text + begun.gap + piece.text)
+            begun = None
+        try:
+            events.add(*decoders.decode(piece.json))
+        except (msgspec.DecodeError, RecursionError) as error:
+            if piece.last or not re.search("truncated|trailing", str(error)):
+                raise _refusal(path, blocks, error, piece, events.count) from error
+            # Cut inside an event, or behind the list: what follows belongs to it.
+            begun = piece
+            if not 0 < len(piece.text) < MOST:
+                raise _NotInPieces from error
+    return events.trace(path)
+
+
+def _read_sound(path: Path, blocks: Iterator[bytes], decoders: _Decoders) -> Trace:
+    """What is sound in a file that is not: events, and what stands before and behind them."""
+    events = _Events()
+    for piece in _pieces(blocks, sound=True):
+        if not piece.text and not piece.last:  # the head
+            if not events.try_to_add(piece.json, decoders):
+                events.left_out += len(piece.opening)
+            continue
+        text, foot = _foot(piece.text, decoders) if piece.last else (piece.text, b"")
+        if not events.try_to_add(b"[" + text + b"]", decoders):
+            for one in _BETWEEN.split(text):
+                events.add_sound(one, decoders)
+        if foot:
+            events.try_to_add(OPENING + foot, decoders)
+    return events.trace(path)
 
 
 class _Events:
     """Collects what is work. Names and threads are kept once each, however often they occur."""
 
-    def __init__(self, non_finite: int = 0) -> None:
+    def __init__(self) -> None:
         self.annotations: list[Span] = []
         self.ops: list[Span] = []
         self.calls: list[Call] = []
         self.gpu: list[GpuEvent] = []
-        self.non_finite = non_finite
-        self.left_out = self.left_out_events = 0
-        self._any = self._timed = self._old = False
+        self.count = self.non_finite = self.left_out = self.left_out_events = 0
+        self._about: Any = None
+        self._devices: Any = None
+        self._timed = self._old = False
         self._once: dict = {}
+        self._threads: dict = {}
+        self._processes: list = []  # in the order of their parts of the file
+        self._process: Any = None  # whose part this is
+        self._mixed = False  # not every process has a part of its own
 
-    def add(self, events: list["_Event"]) -> None:
-        once = self._once
-        for event in events:
+    def add(self, file: _File, missing: int) -> None:
+        self.count += len(file.traceEvents)
+        self.non_finite += missing
+        self._about = self._about if file.about is None else file.about
+        self._devices = self._devices if file.deviceProperties is None else file.deviceProperties
+        once, threads = self._once, self._threads
+        for event in file.traceEvents:
             if event.ph != "X":
+                if event.ph == "M":  # whoever comes next is yet to be seen
+                    self._process = None
                 continue
             self._timed = True
             category = event.cat
-            if category == "cpu_op":
-                self.ops.append(_span(event, once))
-            elif category in CALLS:
-                self.calls.append(_call(event, once))
-            elif category in GPU:
-                self.gpu.append(_gpu_event(event, once))
-            elif category == "user_annotation":
-                self.annotations.append(_span(event, once))
-            elif category in OLD_CATEGORIES:
-                self._old = True
-        self._any = self._any or bool(events)
-
-    def add_sound(self, text: bytes) -> None:
-        """One event, with whatever stands behind it at the end of the list."""
-        for end in (len(text), *(m.end() for m in re.finditer(rb"\}", text[-4096:]))):
-            try:
-                self.add([_EVENT.decode(text[:end])])
-            except (msgspec.DecodeError, RecursionError):
+            if category in GPU:
+                self.gpu.append(_gpu_event(event, once, self._process))
                 continue
-            self.left_out += len(text) - end
-            return
+            if category != "cpu_op" and category != "user_annotation" and category not in CALLS:
+                self._old = self._old or category in OLD_CATEGORIES
+                continue
+            name = event.name if event.name.__class__ is str else str(event.name)
+            name = once.setdefault(name, name)
+            start = _nanoseconds(event.ts) or 0
+            try:
+                thread = threads[event.pid, event.tid]
+            except (KeyError, TypeError):
+                thread = _id(event.pid), _id(event.tid)
+                thread = threads.setdefault(thread, thread)
+            if thread[0] is not self._process:
+                self._enter(thread[0])
+            if category in CALLS:
+                self.calls.append(Call(name, start, thread, _correlation(event.args)))
+                continue
+            duration = _nanoseconds(event.dur)
+            # A range still open when the profiler stopped is written with -1 or, by newer
+            # versions, 0.
+            end = start + duration if duration and duration > 0 else None
+            kept = self.ops if category == "cpu_op" else self.annotations
+            kept.append(Span(name, start, end, thread))
+
+    def _enter(self, process: Any) -> None:
+        if process not in self._processes:
+            self._processes.append(process)
+        self._mixed = self._mixed or process != self._processes[-1]
+        self._process = process
+
+    def try_to_add(self, text: bytes, decoders: _Decoders) -> bool:
+        try:
+            self.add(*decoders.decode(text))
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        return True
+
+    def add_sound(self, text: bytes, decoders: _Decoders) -> None:
+        """One event, with whatever stands behind it at the end of the list."""
+        ends = (match.end() for match in re.finditer(rb"\}(?=\s*\])", text))
+        for end in (len(text), *ends):
+            if self.try_to_add(b"[" + text[:end] + b"]", decoders):
+                self.left_out += len(text) - end
+                return
         self.left_out += len(text)
         self.left_out_events += 1
 
-    def trace(self, path: Path, file: "_File") -> Trace:
+    def trace(self, path: Path) -> Trace:
         if not self._timed:
-            what = "no timed events (only metadata)" if self._any else "no events"
+            what = "no timed events (only metadata)" if self.count else "no events"
             raise UserError(
                 f"{shown(path)}: the trace holds {what}; was anything run while recording?"
             )
@@ -329,18 +418,29 @@ class _Events:
                 f"{shown(path)}: unsupported old Kineto schema (categories Operator, Runtime, "
                 "Kernel); record again with a torch of 2022 or newer"
             )
-        devices = file.deviceProperties if isinstance(file.deviceProperties, list) else []
+        devices = self._devices if isinstance(self._devices, list) else []
         return Trace(
             path=path,
-            about=_about(file.about),
+            about=_about(self._about),
             devices=tuple(device for device in devices if isinstance(device, dict)),
             annotations=tuple(self.annotations),
             ops=tuple(self.ops),
             calls=tuple(self.calls),
-            gpu=tuple(self.gpu),
+            gpu=self._owned(),
+            processes=tuple(self._processes),
             non_finite=self.non_finite,
             left_out=self.left_out,
             left_out_events=self.left_out_events,
+        )
+
+    def _owned(self) -> tuple[GpuEvent, ...]:
+        """The GPU events, each with its process if that can be told."""
+        if len(self._processes) > 1 and not self._mixed:
+            return tuple(self.gpu)
+        process = None if self._mixed else next(iter(self._processes), None)
+        return tuple(
+            event if event.process == process else msgspec.structs.replace(event, process=process)
+            for event in self.gpu
         )
 
 
@@ -410,33 +510,76 @@ def _is_packed(path: Path) -> bool:
 
 # Where the list of events begins; it stands in the file's first block.
 _LIST = re.compile(rb'\A\s*\[|"traceEvents"\s*:\s*\[')
+OPENING = b'{"traceEvents":['
 # Between two events, however the file is laid out. No string can hold this: its quotes would be
 # escaped. A list of objects inside an event can, and then the piece does not decode.
 _BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"(?:ph|name|cat|pid|tid|ts)"\s*:)')
 
 
-def _pieces(blocks: Iterator[bytes], sound: bool = False) -> Iterator[tuple[bytes, bytes, bool]]:
-    """(what stands before the events, some whole events, whether it is the last piece).
+class _Piece(NamedTuple):
+    """Text that stands in a file from byte `start` on: the head, some events, or the events at the
+    end with the foot behind them. `opening` and `closing` make it JSON."""
 
-    The last piece ends as the file ends. Raises _NotInPieces when there would be only one, unless
-    `sound` asks for whatever there is.
-    """
+    start: int
+    opening: bytes
+    text: bytes
+    closing: bytes = b""
+    gap: bytes = b""  # between this piece and the next
+
+    @property
+    def last(self) -> bool:
+        return not self.closing
+
+    @property
+    def json(self) -> bytes:
+        return self.opening + self.text + self.closing if self.opening else self.text
+
+
+def _pieces(blocks: Iterator[bytes], sound: bool = False) -> Iterator[_Piece]:
+    """Raises _NotInPieces when there would be only one, unless `sound` asks for whatever there
+    is."""
     rest = next(blocks, b"")
-    if not sound and len(rest) < BLOCK:
-        raise _NotInPieces
     begin = _LIST.search(rest)
-    if not begin:
+    if not begin or len(rest) < BLOCK and not sound:
         raise _NotInPieces
-    head, rest = rest[: begin.end()], rest[begin.end() :]
+    start = begin.end()
+    head, rest = rest[:start], rest[start:]
+    alone = b"{" not in head  # the format's other form: the events, and nothing around them
+    yield _Piece(start, head, b"", b"]" if alone else b"]}")
     for block in blocks:
         rest += block
-        cuts = list(_BETWEEN.finditer(rest, max(0, len(rest) - max(BLOCK >> 4, 1 << 14))))
-        if not cuts and len(rest) > 16 * BLOCK:
+        if cut := _last_cut(rest):
+            yield _Piece(start, b"[", rest[: cut.start()], b"]", cut[0])
+            start, rest = start + cut.end(), rest[cut.end() :]
+        elif len(rest) > MOST and not sound:
             raise _NotInPieces
-        if cuts:
-            yield head, rest[: cuts[-1].start()], False
-            rest = rest[cuts[-1].end() :]
-    yield head, rest, True
+    yield _Piece(start, b"[" if alone else OPENING, rest)
+
+
+def _last_cut(text: bytes) -> re.Match | None:
+    cut = None
+    for cut in _BETWEEN.finditer(text, max(0, len(text) - max(BLOCK >> 6, 1 << 12))):  # noqa: B007
+        pass
+    return cut
+
+
+def _whole(blocks: Iterator[bytes]) -> Iterator[_Piece]:
+    data = bytearray()
+    for block in blocks:
+        data += block
+    yield _Piece(0, b"", data)
+
+
+def _foot(text: bytes, decoders: _Decoders) -> tuple[bytes, bytes]:
+    """The end of a file, cut where its list of events ends; if it does, and what follows is
+    sound."""
+    for end in re.finditer(rb"(?<=\})\s*\]", text):
+        foot = text[end.start() :]
+        for opening in (OPENING, b"["):
+            with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                decoders.decode(opening + foot)
+                return text[: end.start()], foot
+    return text, b""
 
 
 # A string, or a number that Python's and JavaScript's writers print and JSON does not know.
@@ -459,61 +602,77 @@ def _without_non_finite(data: bytes) -> tuple[bytes, int]:
     return _NON_FINITE.sub(missing, data), count
 
 
-_EVENT = msgspec.json.Decoder(_Event, strict=False)
-_EVENTS = msgspec.json.Decoder(list[_Event], strict=False)
-_FILE = msgspec.json.Decoder(_File, strict=False)
-
-
-def _decoded(data: bytes) -> _File:
-    if re.match(rb"\s*\[", data):  # the format's other form: the events alone
-        return _File(_EVENTS.decode(data))
-    return _FILE.decode(data)
-
-
-def _decode(path: Path, data: bytes) -> _File:
-    try:
-        return _decoded(data)
-    except msgspec.ValidationError as error:
-        if "missing required field `traceEvents`" in str(error):
-            raise UserError(f"{shown(path)}: JSON, but no trace: it has no traceEvents") from error
-        raise UserError(f"{shown(path)}: not a trace as the profiler writes it: {error}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise UserError(f"{shown(path)}: {_why_not_json(data, str(error))}") from error
-
-
-def _why_not_json(data: bytes, error: str) -> str:
-    if "truncated" in error:
-        tail = data.rstrip()
-        line = data.count(b"\n") + 1
-        inside = "unterminated string at end of file" if _open_string(tail) else "missing ]"
-        return (
-            f"truncated JSON (unexpected end of file in line {line}: {inside}); the file looks "
-            "incomplete, record or copy it again"
+def _refusal(path: Path, blocks: Blocks, error: Exception, piece: _Piece, before: int) -> UserError:
+    """What is wrong in a piece, and where in the file; `before` it stand so many events."""
+    said = str(error)
+    if isinstance(error, msgspec.ValidationError):
+        if "missing required field `traceEvents`" in said:
+            return UserError(f"{shown(path)}: JSON, but no trace: it has no traceEvents")
+        said = re.sub(
+            r"\$(?:\.traceEvents)?\[(\d+)\]",
+            lambda match: f"$.traceEvents[{before + int(match[1])}]",
+            said,
+            count=1,
         )
-    found = re.search(r"\(byte (\d+)\)", error)
-    if not found:
-        return f"not valid JSON ({error})"
-    at = int(found[1])
-    # The decoder has read on: past the backslash, or four letters that might have been null.
+        return UserError(f"{shown(path)}: not a trace as the profiler writes it: {said}")
+    data = piece.json
+    if "truncated" in said:
+        end = piece.start + len(piece.text)
+        inside = "unterminated string at end of file" if _open_string(data) else "missing ]"
+        return UserError(
+            f"{shown(path)}: truncated JSON (unexpected end of file in line "
+            f"{_line_and_column(blocks(), end)[0]}: {inside}); the file looks incomplete, record "
+            "or copy it again"
+        )
+    if not (found := re.search(r"\(byte (\d+)\)", said)):
+        return UserError(f"{shown(path)}: not valid JSON ({said})")
+    what, at = _why_not_json(data, _before_repair(data, int(found[1])), said)
+    line, column = _line_and_column(blocks(), piece.start - len(piece.opening) + at)
+    return UserError(f"{shown(path)}: not valid JSON: {what} in line {line}, column {column}")
+
+
+def _before_repair(data: bytes, at: int) -> int:
+    """Where a byte stood before NaN and Infinity became null."""
+    for match in _NON_FINITE.finditer(data):
+        if match.start() >= at:
+            break
+        if match[1]:
+            at += len(match[1]) - len(b"null")
+    return at
+
+
+def _line_and_column(blocks: Iterator[bytes], at: int) -> tuple[int, int]:
+    """Of a byte, both from 1. Reads the file again: counting lines would cost every sound one."""
+    line, start, read = 1, 0, 0
+    for block in blocks:
+        block = block[: at - read]
+        line += block.count(b"\n")
+        if b"\n" in block:
+            start = read + block.rindex(b"\n") + 1
+        read += len(block)
+        if read == at:
+            break
+    return line, at - start + 1
+
+
+def _why_not_json(data: bytes, at: int, error: str) -> tuple[str, int]:
+    """What is wrong, and at which byte: the decoder has read on, past the backslash or four letters
+    that might have been null."""
     if "escape" in error:
         at = data.rfind(b"\\", 0, at)
     elif word := re.search(rb"[:,\[\s]([tfn]\w*)\W*\Z", data[max(0, at - 6) : at]):
         if word[1] not in (b"true", b"false", b"null"):
             at -= len(word[0]) - 1
-    line = data.count(b"\n", 0, at) + 1
-    column = at - data.rfind(b"\n", 0, at)
     byte = data[at : at + 1]
     if byte in b"]}" and data[:at].rstrip().endswith(b","):
-        what = f"trailing comma before {byte.decode()}"
-    elif byte and byte < b" ":
-        what = f"raw control character 0x{byte[0]:02x} in a string"
-    elif "escape" in error:
-        what = "invalid \\escape: an unescaped Windows path?"
-    elif token := re.match(rb"[-+]?[A-Za-z_][\w.]*", data[at:]):
-        what = f"unexpected token `{token[0][:20].decode()}`"
-    else:
-        what = f"unexpected {byte.decode('latin-1')!r}"
-    return f"not valid JSON: {what} in line {line}, column {column}"
+        return f"trailing comma before {byte.decode()}", at
+    if byte and byte < b" ":
+        return f"raw control character 0x{byte[0]:02x} in a string", at
+    if "escape" in error:
+        return "invalid \\escape: an unescaped Windows path?", at
+    if token := re.match(rb"[-+]?[A-Za-z_][\w.]*", data[at : at + 64]):
+        return f"unexpected token `{token[0][:20].decode()}`", at
+    return f"unexpected {byte.decode('latin-1')!r}", at
 
 
 def _open_string(data: bytes) -> bool:
@@ -530,33 +689,24 @@ def _about(story: Any) -> dict:
     return story
 
 
-def _span(event: _Event, once: dict) -> Span:
-    start, duration = _nanoseconds(event.ts) or 0, _nanoseconds(event.dur)
-    # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
-    end = start + duration if duration and duration > 0 else None
-    return Span(_name(event, once), start, end, _thread(event, once))
-
-
-def _call(event: _Event, once: dict) -> Call:
-    start = _nanoseconds(event.ts) or 0
-    return Call(_name(event, once), start, _thread(event, once), _correlation(event.args))
-
-
-def _gpu_event(event: _Event, once: dict) -> GpuEvent:
+def _gpu_event(event: _Event, once: dict, process: Any) -> GpuEvent:
     args = event.args or _Args()
     start, duration = _nanoseconds(event.ts), _nanoseconds(event.dur)
     if not start or duration is None or duration < 0:
         start = start or None
         duration = None  # a lost record: its time is unknown, and must not count as 0
+    name = event.name if event.name.__class__ is str else str(event.name)
     grid, block = _sizes(args.grid), _sizes(args.block)
+    stream = args.stream if args.original_stream is None else args.original_stream
     return GpuEvent(
         sort=GPU[event.cat],
-        name=_name(event, once),
+        name=once.setdefault(name, name),
         start=start,
         duration=duration,
-        device=_id(args.device if args.device is not None else event.pid),
-        stream=_id(args.stream if args.stream is not None else event.tid),
+        device=_id(event.pid if args.device is None else args.device),
+        stream=_id(event.tid if stream is None else stream),
         correlation=_correlation(args),
+        process=process,
         grid=once.setdefault(grid, grid),
         block=once.setdefault(block, block),
         registers=_count(args.registers),
@@ -571,20 +721,6 @@ def _correlation(args: _Args | None) -> int | None:
     return (_count(args.correlation) or None) if args else None
 
 
-def _name(event: _Event, once: dict) -> str:
-    name = event.name if isinstance(event.name, str) else str(event.name)
-    return once.setdefault(name, name)
-
-
-def _thread(event: _Event, once: dict) -> tuple:
-    with_types = event.pid.__class__, event.tid.__class__
-    if with_types != _USUAL:
-        return _id(event.pid), _id(event.tid)
-    thread = event.pid, event.tid
-    return once.setdefault(thread, thread)
-
-
-_USUAL = (int, int)
 _IDS = (int, str, type(None))  # named, for a union would be built anew for each event
 
 
@@ -593,14 +729,20 @@ def _id(value: Any) -> int | str | None:
     return value if isinstance(value, _IDS) else str(value)
 
 
-_THOUSAND = Decimal(1000)
-
-
-def _nanoseconds(microseconds: Decimal | None) -> int | None:
+def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
     """None also for what is no moment: NaN written as text, or beyond 64 bits."""
-    if microseconds is None or not microseconds.is_finite() or microseconds.adjusted() > 15:
+    if microseconds is None:
         return None
-    return int(microseconds * _THOUSAND)
+    if microseconds.__class__ is float:
+        if -EXACT < microseconds < EXACT:
+            whole = int(microseconds)  # on its own: a thousand times as much may not fit
+            return whole * 1000 + round((microseconds - whole) * 1000)
+        if not isfinite(microseconds) or abs(microseconds) >= LONGEST:
+            return None
+        raise _NotExact
+    if not microseconds.is_finite() or abs(microseconds) >= LONGEST:
+        return None
+    return round(microseconds * 1000)
 
 
 def _number(value: Any) -> float | int | None:
@@ -615,6 +757,8 @@ def _number(value: Any) -> float | int | None:
 
 
 def _count(value: Any) -> int | None:
+    if value.__class__ is int and value >= 0:
+        return value
     number = _number(value)
     return int(number) if number is not None and number >= 0 and number % 1 == 0 else None
 
@@ -622,5 +766,7 @@ def _count(value: Any) -> int | None:
 def _sizes(value: Any) -> tuple[int, ...] | None:
     if not isinstance(value, list):
         return None
+    if {*map(type, value)} == {int} and min(value) >= 0:
+        return tuple(value)
     sizes = tuple(map(_count, value))
     return None if None in sizes or not sizes else sizes

@@ -1,8 +1,9 @@
 """What a GPU did with its time: idle and why, on Tensor Cores, copying, communicating."""
 
+import operator
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from common.kernel_names import decode
 from common.trace import GpuEvent
@@ -26,44 +27,68 @@ class Usage:
     communication: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return Usage(*map(operator.add, _figures(self), _figures(other)))
 
     @property
     def idle(self) -> int:
         return self.launch_bound + self.waiting + self.idle_unknown
 
 
+_figures = operator.attrgetter(*Usage.__dataclass_fields__)
+
+
 def usage(launched: Iterable[tuple[GpuEvent, int | None]]) -> Usage:
     """Of GPU events, each with the start of its launch call where that is known."""
-    devices = defaultdict(list)
-    for event, launch in launched:
-        if event.end is not None:
-            devices[str(event.device)].append((event, launch))
-    total = Usage()
-    for events in devices.values():
-        events.sort(key=lambda pair: pair[0].start)
-        total += _one_device(events)
-    return total
+    gpus = defaultdict(list)
+    for pair in launched:
+        if pair[0].end is not None:
+            gpus[pair[0].place].append(pair)
+    return sum(map(_one_device, gpus.values()), Usage())
 
 
 def _one_device(events: list[tuple[GpuEvent, int | None]]) -> Usage:
-    sums = dict.fromkeys((field.name for field in fields(Usage)), 0)
+    events.sort(key=_start)
     first = until = events[0][0].start
+    busy = launch_bound = waiting = idle_unknown = 0
+    work = tensor_cores = cores_unknown = copies = communication = 0
     for event, launch in events:
-        if (gap := event.start - until) > 0:
-            by = "idle_unknown" if launch is None else "waiting"
-            sums["launch_bound" if launch is not None and launch >= until else by] += gap
-        sums["busy"] += max(0, event.end - max(event.start, until))
-        until = max(until, event.end)
-        sums["work"] += event.duration
+        start, duration = event.start, event.duration
+        if (gap := start - until) > 0:
+            if launch is None:
+                idle_unknown += gap
+            elif launch >= until:
+                launch_bound += gap
+            else:
+                waiting += gap
+        end = start + duration
+        if end > until:
+            busy += end - max(start, until)
+            until = end
+        work += duration
         if event.sort != "kernel":
-            sums["copies"] += event.duration
+            copies += duration
             continue
         kernel = decode(event.name)
         if kernel.family == "NCCL":
-            sums["communication"] += event.duration
+            communication += duration
         elif kernel.tensor_cores:
-            sums["tensor_cores"] += event.duration
+            tensor_cores += duration
         elif kernel.tensor_cores is None:
-            sums["cores_unknown"] += event.duration
-    return Usage(**sums | {"events": len(events), "span": until - first})
+            cores_unknown += duration
+    return Usage(
+        events=len(events),
+        span=until - first,
+        busy=busy,
+        launch_bound=launch_bound,
+        waiting=waiting,
+        idle_unknown=idle_unknown,
+        work=work,
+        tensor_cores=tensor_cores,
+        cores_unknown=cores_unknown,
+        copies=copies,
+        communication=communication,
+    )
+
+
+def _start(pair: tuple[GpuEvent, int | None]) -> int:
+    return pair[0].start
