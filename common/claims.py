@@ -23,6 +23,13 @@ def _absent(kind: str, evidence: Evidence) -> Answer:
     return not_visible(f"no {kind} kernel" if evidence.seen.on_gpu else NO_GPU)
 
 
+def _uncertain(evidence: Evidence) -> Answer | None:
+    """What was not recorded can be neither counted nor said not to be there."""
+    if evidence.seen.on_gpu and (missing := evidence.seen.missing):
+        return not_visible(f"the GPU work of {missing} launches is not in the trace")
+    return None
+
+
 def chain(step: Step) -> str:
     """How a step came about: masked_fill › clone › copy_."""
     return " › ".join(name.removeprefix("aten::") for name in step.path) or "no op"
@@ -36,7 +43,7 @@ def comes_from(kind: str, op: str) -> Question:
         if not evidence.seen.steps:
             return not_visible(NO_STEP)
         if not steps:
-            return yes_if(False, f"no {kind} in this trace")
+            return _uncertain(evidence) or yes_if(False, f"no {kind} in this trace")
         odd = [step for step in steps if not step.under(op)]
         return yes_if(not odd, "; ".join(dict.fromkeys(map(chain, odd or steps))))
 
@@ -48,6 +55,8 @@ def has_no(kind: str) -> Question:
         steps = evidence.steps(kind)
         if not evidence.seen.steps:
             return not_visible(NO_STEP)
+        if not steps and (uncertain := _uncertain(evidence)):
+            return uncertain
         return yes_if(
             not steps,
             "; ".join(map(chain, steps))
@@ -63,6 +72,8 @@ def count_of(sort: str, expected: int) -> Question:
     def check(evidence: Evidence) -> Answer:
         if not evidence.seen.on_gpu:
             return not_visible(NO_GPU)
+        if uncertain := _uncertain(evidence):
+            return uncertain
         counts = {forward.count(sort) for forward in evidence.seen.forwards}
         return yes_if(counts == {expected}, " or ".join(map(str, sorted(counts))) + " a forward")
 
@@ -130,6 +141,8 @@ def one_kernel(kind: str) -> Question:
     def check(evidence: Evidence) -> Answer:
         if not evidence.seen.on_gpu:
             return not_visible(NO_GPU)
+        if uncertain := _uncertain(evidence):
+            return uncertain
         kernels = [step for step in evidence.seen.steps if step.sort == "kernel"]
         one = len(kernels) == 1 and kernels[0].kind == kind
         return yes_if(

@@ -105,16 +105,17 @@ class Forward:
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
     usage: Usage = Usage()
     lost: int = 0  # launches without a GPU record
-    undecided: int = 0  # launches, or other calls, that might have made what others might have too
+    undecided: int = 0  # calls whose GPU events may be another call's
 
     def count(self, sort: str) -> int:
         return sum(step.sort == sort for step in self.steps)
 
     @property
     def gpu_ns(self) -> int | None:
-        """Sum of its GPU events. None when the time of one is unknown or not credible."""
+        """Sum of its GPU events. None when the time of one is unknown or not credible, or when it
+        is not known which they are."""
         times = [step.ns for step in self.steps if step.gpu]
-        return None if not times or None in times else sum(times)
+        return None if not times or None in times or self.undecided else sum(times)
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ class Observation:
     elsewhere: int = 0  # GPU events that the process's other threads launched meanwhile
     nested: int = 0  # forwards inside another one
     overlapping: int = 0  # forwards that begin inside another one and end behind it
+    processes: int = 1  # that ran the region
 
     @property
     def on_gpu(self) -> bool:
@@ -212,6 +214,11 @@ class Observation:
         return sum(event.sort == "kernel" for event in self.leaked)
 
     @property
+    def missing(self) -> int:
+        """Launches of the forwards whose GPU work is not in the file, or may be another's."""
+        return sum(forward.lost + forward.undecided for forward in self.forwards)
+
+    @property
     def backend(self) -> str | None:
         """The SDPA backend that ran, by the ops inside the forward; None where none is seen."""
         for op in self.ops:
@@ -288,6 +295,7 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
         elsewhere=_elsewhere(finished, calls, answers),
         nested=nested,
         overlapping=overlapping,
+        processes=len({span.thread[0] for span in ranges}),
     )
 
 

@@ -19,7 +19,7 @@ from common.kernel_names import brief
 from common.observe import Observation, Step
 from common.privacy import Finding
 from common.survey import Survey, Total
-from common.trace import Trace
+from common.trace import GpuEvent, Trace
 from common.usage import Usage
 from common.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
 
@@ -235,7 +235,8 @@ def sums(seen: Observation) -> str:
     forwards = len(seen.forwards)
     parts[0] += f" ({plural(forwards, 'forward')}{', ' + alike if forwards > 1 else ''})"
     if seen.on_gpu:
-        parts.append(f"GPU {duration(seen.gpu_ns)}")
+        least = "at least " if seen.missing and seen.gpu_ns is not None else ""
+        parts.append(f"GPU {least}{duration(seen.gpu_ns)}")
     parts.append(f"CPU {duration(seen.cpu_ns, seen.cpu_spread_ns)}")
     if seen.about:
         peak = seen.about.get("peak_bytes")
@@ -247,14 +248,14 @@ def work(seen: Observation) -> str:
     """5 kernels + 1 copy + 1 memset"""
     if not seen.on_gpu:
         return plural(len(seen.steps), "working op")
-    return (
-        " + ".join(
-            f"{count} {_many(name)}" if isinstance(count, list) else plural(count, name)
-            for name in ("kernel", "copy", "memset")
-            if (count := per_forward(seen, name))
-        )
-        or "nothing on the GPU"
+    if any(forward.undecided for forward in seen.forwards):
+        return "unknown kernels"
+    found = " + ".join(
+        f"{count} {_many(name)}" if isinstance(count, list) else plural(count, name)
+        for name in ("kernel", "copy", "memset")
+        if (count := per_forward(seen, name))
     )
+    return f"{'at least ' if seen.missing else ''}{found}" if found else "nothing on the GPU"
 
 
 def plural(count: int | None, word: str) -> str:
@@ -351,6 +352,7 @@ def survey_warnings(seen: Survey) -> list[str]:
         said.append(
             f"{plural(len(seen.lost), 'launch')} {verb} no kernel record; GPU records were lost"
         )
+    said += _of_processes(seen.undecided, len(seen.trace.processes))
     if timeless := sum(event.duration is None for event in seen.trace.gpu):
         said.append(f"{plural(timeless, 'GPU event')} of unknown time, counted and not summed")
     return said
@@ -456,6 +458,18 @@ def warnings(seen: Observation) -> list[str]:
         )
     if more := told[FEW:]:
         said.append(f"{plural(len(more), 'more kernel')} of no credible duration")
+    said += _of_processes(seen.undecided, seen.processes)
+    if seen.nested:
+        said.append(
+            f"{plural(seen.nested, 'region')} inside another one of this label: what is done there "
+            "is counted in both"
+        )
+    if seen.overlapping:
+        said.append(
+            f"{plural(seen.overlapping, 'region')} begun inside another one on the same thread and "
+            "ended behind it: recordings of several processes under one process id, whose work "
+            "cannot be told apart?"
+        )
     if seen.unfinished:
         verb = "region has" if seen.unfinished == 1 else "regions have"
         said.append(f"{seen.unfinished} {verb} a negative or zero duration (unfinished), left out")
@@ -475,6 +489,18 @@ def warnings(seen: Observation) -> list[str]:
     return said
 
 
+def _of_processes(undecided: Sequence[GpuEvent], processes: int) -> list[str]:
+    said = []
+    if processes > 1:
+        said.append(f"{processes} processes in one file; what all of them did is counted")
+    if undecided:
+        said.append(
+            f"{plural(len(undecided), 'GPU event')} of a correlation id that several calls carry, "
+            "as those of several processes do; which of them made it is unknown, left out"
+        )
+    return said
+
+
 def _of_the_file(trace: Trace) -> list[str]:
     said = []
     if trace.left_out:
@@ -483,6 +509,8 @@ def _of_the_file(trace: Trace) -> list[str]:
             f"({plural(trace.left_out_events, 'event')} or part of one) left out; what is missing "
             "is in no number"
         )
+        if trace.gpu and not trace.devices:
+            said.append("the GPU's properties are not in what is left of the file")
     if trace.non_finite:
         said.append(
             f"{plural(trace.non_finite, 'non-finite number')} (NaN or Infinity) treated as missing"
@@ -521,8 +549,9 @@ def _positions(seen: Observation) -> dict[int, int]:
 
 
 def per_forward(seen: Observation, sort: str) -> int | list[int] | None:
-    """A number when all forwards agree, else one for each in time order; None when unknown."""
-    if not seen.on_gpu:
+    """A number when all forwards agree, else one for each in time order; None when unknown. At
+    least so many, where GPU records were lost."""
+    if not seen.on_gpu or any(forward.undecided for forward in seen.forwards):
         return None
     return _agreed([forward.count(sort) for forward in seen.forwards])
 
@@ -558,6 +587,9 @@ def as_json(
         "gpu_busy_us": _us(seen.gpu_busy_ns),
         "gpu": usage_json(seen.usage),
         "other_threads_gpu_events": seen.elsewhere,
+        "processes": seen.processes,
+        "lost_launches": sum(forward.lost for forward in seen.forwards),
+        "undecided_gpu_events": len(seen.undecided),
         "cpu_us_per_forward": _us(seen.cpu_ns),
         "unlinked_kernels": seen.unlinked_kernels,
         "total_kernels": len(kernels),

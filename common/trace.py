@@ -9,7 +9,7 @@ a layout that cannot be cut sends the reader back to the whole file as one piece
 
 Files of several ranks are put together one behind the other. They count their correlation ids each
 for itself, so a GPU event is told which process launched it: the one whose part of the file it
-stands in. Where the parts are mixed, by sorting say, it is unknown.
+stands in. Where no metadata parts them, or they are mixed, by sorting say, it is unknown.
 
     cat               what it is here
     user_annotation   a `record_function` range              → annotations
@@ -386,6 +386,8 @@ class _Events:
 
     def _enter(self, process: Any) -> None:
         if process not in self._processes:
+            # Every file names its processes and threads, before or behind its events.
+            self._mixed = self._mixed or bool(self._processes) and self._process is not None
             self._processes.append(process)
         self._mixed = self._mixed or process != self._processes[-1]
         self._process = process

@@ -5,7 +5,19 @@ traces that do not tell are not made to.
 """
 
 import pytest
-from build import FFMA, FLASH, NVJET, SOFTMAX, forward, recording, region, story, trace, write
+from build import (
+    FFMA,
+    FLASH,
+    NVJET,
+    SOFTMAX,
+    forward,
+    launch,
+    recording,
+    region,
+    story,
+    trace,
+    write,
+)
 
 from common import claims
 from common.compare import Evidence
@@ -96,6 +108,24 @@ def test_count_of_asks_every_forward(tmp_path):
     evidence = Evidence(observe(read(write(tmp_path, trace(*events)))), {})
     given = claims.count_of("kernel", 1)(evidence)
     assert (given.verdict, given.evidence) == ("no", "1 or 2 a forward")
+
+
+def test_what_was_not_recorded_can_be_neither_counted_nor_said_not_to_be_there(tmp_path):
+    """A launch of the forward has no GPU record."""
+    events = forward(100, ("matmul bmm", NVJET, 5), ("mul", "k", 5), ("add", "copy", 3))
+    for wanting, verdict in (([], "no"), ([launch(99, 105)], "not visible")):
+        evidence = Evidence(observe(read(write(tmp_path, trace(events, wanting)))), {})
+        for question in (
+            claims.count_of("kernel", 3),
+            claims.one_kernel("matmul"),
+            claims.comes_from("softmax", "aten::softmax"),
+        ):
+            assert says(question, evidence) == verdict
+        absent = claims.has_no("softmax")
+        assert says(absent, evidence) == ("not visible" if wanting else "yes")
+        # What was recorded is there.
+        assert says(claims.has_no("mul"), evidence) == "no"
+        assert says(claims.comes_from("mul", "aten::mul"), evidence) == "yes"
 
 
 def test_runs_ops(built, on_cpu):

@@ -1,5 +1,6 @@
 """The joins, against plain loops over the shipped recordings and against small built traces."""
 
+import copy as copies
 from decimal import Decimal
 
 import pytest
@@ -21,6 +22,7 @@ from build import (
     write,
 )
 
+from common import report
 from common.cli import UserError
 from common.observe import VOCABULARY, observe
 from common.trace import read
@@ -493,6 +495,245 @@ def test_a_forward_inside_another_label(tmp_path):
         seen = look(tmp_path, events, region=label)
         assert names(seen) == expected
         assert seen.region == label
+
+
+# ── Several processes ─────────────────────────────────────────────────────────────────────────────
+
+TITLES = [{"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 0, "args": {"name": "x"}}]
+
+
+def rank(number, *events, gpu=None, pid=None):
+    """The events as rank `number` writes them, on its GPU; correlation ids as they are."""
+    gpu, pid = number if gpu is None else gpu, pid or 1000 + number
+    whole = copies.deepcopy(trace(*events)["traceEvents"][1:])
+    for event in whole:
+        on_gpu = event["cat"] in SORTS
+        event["pid"] = gpu if on_gpu else pid
+        if on_gpu:
+            event["args"]["device"] = gpu
+            event["name"] += f" of {number}"
+    return whole
+
+
+def tagged(number, events):
+    """As SGLang puts ranks together."""
+    return [event | {"pid": f"[TP{number:02}] {event['pid']}"} for event in events]
+
+
+def shifted(number, events):
+    """As TraceLens does: process and correlation ids are moved apart."""
+    moved = copies.deepcopy(events)
+    for event in moved:
+        event["pid"] += number * 10**5
+        if "correlation" in event["args"]:
+            event["args"]["correlation"] += number * 10**8
+    return moved
+
+
+@pytest.mark.parametrize("way", [lambda number, events: events, tagged, shifted])
+@pytest.mark.parametrize("gpus", [(0, 1), (0, 0)])  # each may see but one GPU, and call it 0
+@pytest.mark.parametrize("titles", ["first", "last"])
+def test_ranks_in_one_file_keep_apart(tmp_path, way, gpus, titles):
+    """They ran the same program: their correlation ids are the same."""
+    one = forward(100, ("mul", "k", 5), ("add", "copy", 4)), forward(300, ("sub", "j", 3))
+    file = []
+    for number, gpu in enumerate(gpus):
+        events = way(number, rank(number, one, gpu=gpu))
+        file += [TITLES, events] if titles == "first" else [events, TITLES]
+    seen = look(tmp_path, file)
+    assert [names(seen, index) for index in range(4)] == [
+        [f"k of {number}", f"Memcpy DtoD (Device -> Device) of {number}"] for number in (0, 1)
+    ] + [[f"j of {number}"] for number in (0, 1)]
+    assert [f.gpu_ns for f in seen.forwards] == [9000, 9000, 3000, 3000]
+    assert not (seen.undecided or seen.leaked or seen.lost or seen.shared or seen.incredible)
+    assert (seen.processes, seen.gpu_busy_ns) == (2, 24_000)
+    assert report.as_json(seen)["processes"] == 2
+    assert "2 processes in one file; what all of them did is counted" in report.warnings(seen)
+
+
+def test_ranks_may_start_with_the_gpu_s_events(tmp_path):
+    """Between titles and the first CPU event nothing tells the process; unique ids still do."""
+    early = kernel(7, 20, 5, "k"), [region(0, 50), launch(7, 10)]
+    late = kernel(8, 20, 5, "k"), [region(0, 50), launch(8, 10)]
+    seen = look(tmp_path, TITLES, rank(0, early), TITLES, rank(1, late))
+    assert (names(seen, 0), names(seen, 1)) == (["k of 0"], ["k of 1"])
+
+
+def test_a_launch_is_looked_for_in_its_own_process_only(tmp_path):
+    """Rank 1 launched before recording, with an id that rank 0 has too."""
+    seen = look(
+        tmp_path,
+        rank(0, forward(100, ("mul", "k", 5), first=7)),
+        TITLES,
+        rank(1, forward(100, ("mul", "k", 5), first=9), kernel(7, 50, 5, "warm-up")),
+    )
+    assert (names(seen, 0), names(seen, 1)) == (["k of 0"], ["k of 1"])
+    assert [event.name for event in seen.leaked] == ["warm-up of 1"]
+
+
+def test_whose_work_it_is_cannot_be_told_and_is_not_guessed(tmp_path):
+    """Sorted by time, nothing but the id tells whose an event is."""
+    both = [
+        *rank(0, forward(100, ("mul", "k", 5), ("add", "copy", 1), first=7)),
+        *rank(1, forward(300, ("mul", "k", 5), ("add", "copy", 1), first=8)),
+    ]
+    seen = look(tmp_path, sorted(both, key=lambda event: event["ts"]))
+    # 7 is rank 0's alone and 9 rank 1's; 8 is both's.
+    assert (names(seen, 0), names(seen, 1)) == (
+        ["k of 0"],
+        ["Memcpy DtoD (Device -> Device) of 1"],
+    )
+    assert sorted(event.correlation for event in seen.undecided) == [8, 8]
+    assert [(f.undecided, f.lost, f.gpu_ns) for f in seen.forwards] == [(1, 0, None)] * 2
+    found = report.as_json(seen)
+    for key in ("kernels", "copies", "memsets"):
+        assert found[f"{key}_per_forward"] is None
+    assert (found["cuda_sum_us"], found["undecided_gpu_events"]) == (None, 2)
+    assert report.sums(seen).startswith("unknown kernels a forward (2 forwards, not alike) · GPU u")
+    assert any(
+        "2 GPU events of a correlation id that several calls" in w for w in found["warnings"]
+    )
+
+
+def test_two_ranks_under_one_process_id(tmp_path):
+    """In containers every process may be number 1."""
+    one = forward(100, ("mul", "k", 5), first=7)
+    two = forward(110, ("mul", "k", 5), first=7)
+    seen = look(tmp_path, rank(0, one, pid=1), rank(1, two, pid=1))
+    assert [f.steps for f in seen.forwards] == [(), ()]
+    assert (len(seen.undecided), seen.overlapping) == (2, 1)
+    assert any("cannot be told apart" in warning for warning in report.warnings(seen))
+
+
+def test_a_call_written_twice_is_one(tmp_path):
+    seen = look(tmp_path, region(0, 50), [launch(1, 10)] * 2, kernel(1, 20, 5, "k"))
+    assert names(seen) == ["k"]
+    assert not (seen.undecided or seen.lost)
+
+
+def test_a_launch_and_the_driver_s_call_inside_it(tmp_path):
+    """One id for both: one launch did the work, and none is lost."""
+    seen = look(
+        tmp_path, region(0, 50), launch(1, 10), launch(1, 11, "cuLaunchKernel"), kernel(1, 20, 5)
+    )
+    assert len(names(seen)) == 1 and not (seen.undecided or seen.lost)
+
+
+@pytest.mark.parametrize("gpus", [(0, 1), (0, 0)])
+def test_a_stream_is_one_process_s(tmp_path, gpus):
+    """Stream 7 of both runs something at once, and nothing is wrong with that."""
+    seen = look(
+        tmp_path,
+        rank(0, region(0, 50), launch(1, 10), launch(2, 20), kernel(1, 100, 90), kernel(2, 200, 9),
+             gpu=gpus[0]), TITLES,
+        rank(1, region(0, 50), launch(1, 10), kernel(1, 120, 20), gpu=gpus[1]),
+    )  # fmt: skip
+    assert not seen.incredible
+    assert (seen.gpu_busy_ns, seen.usage.busy) == (119_000, 119_000)
+    assert seen.usage.idle == seen.usage.waiting == 10_000
+
+
+# ── Labels in labels, threads, other makers ───────────────────────────────────────────────────────
+
+
+def test_a_label_inside_itself_is_said(tmp_path):
+    seen = look(tmp_path, region(0, 100), launch(1, 5), region(10, 50), launch(2, 20),
+                [kernel(n, 100 + 10 * n, 5, f"k{n}") for n in (1, 2)])  # fmt: skip
+    assert (names(seen, 0), names(seen, 1)) == (["k1", "k2"], ["k2"])
+    assert (seen.nested, seen.overlapping) == (1, 0)
+    assert any("counted in both" in warning for warning in report.warnings(seen))
+
+
+def test_a_label_on_several_threads_and_streams_at_once(tmp_path):
+    seen = look(
+        tmp_path,
+        [[region(0, 100, thread=n), launch(n, 10 + n, thread=n), launch(10 + n, 20, thread=n),
+          kernel(n, 200, 50, f"a{n}", stream=n), kernel(10 + n, 260, 50, f"b{n}", stream=n)]
+         for n in (1, 2, 3)],
+    )  # fmt: skip
+    assert [names(seen, index) for index in range(3)] == [[f"a{n}", f"b{n}"] for n in (1, 2, 3)]
+    assert (seen.nested, seen.overlapping, seen.elsewhere) == (0, 0, 12)
+    assert report.as_json(seen)["streams"] == [1, 2, 3]
+    assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (300_000, 100_000)
+
+
+def test_backward_runs_on_another_thread(tmp_path):
+    """The autograd thread launches while the region waits in `backward()`: counted apart."""
+    seen = look(
+        tmp_path,
+        region(0, 100), op("aten::mm", 5, 10), launch(1, 6),
+        op("autograd::engine::evaluate_function: MmBackward0", 30, 40, thread=77),
+        op("aten::mm", 35, 20, thread=77), launch(2, 40, thread=77), launch(3, 42, thread=77),
+        launch(4, 130, thread=77),  # after the region
+        [kernel(n, 200 + 10 * n, 5, f"k{n}") for n in (1, 2, 3, 4)],
+    )  # fmt: skip
+    assert (names(seen), seen.elsewhere) == (["k1"], 2)
+    assert any("as backward is, by the autograd thread" in w for w in report.warnings(seen))
+
+
+@pytest.mark.parametrize(
+    ("category", "call", "copy_call"),
+    [
+        ("cuda_runtime", "hipLaunchKernel", "hipMemcpyWithStream"),
+        ("cuda_runtime", "hipExtModuleLaunchKernel", "hipMemcpyAsync"),
+        ("xpu_runtime", "urEnqueueKernelLaunch", "urEnqueueUSMMemcpy"),
+        ("xpu_driver", "zeCommandListAppendLaunchKernel", "zeCommandListAppendMemoryCopy"),
+        ("privateuse1_runtime", "aclrtLaunchKernel", "aclrtMemcpyAsync"),
+    ],
+)
+def test_other_makers(tmp_path, category, call, copy_call):
+    seen = look(
+        tmp_path,
+        region(0, 100), op("aten::mul", 5, 20), launch(1, 10, call) | {"cat": category},
+        op("aten::copy_", 40, 20), launch(2, 45, copy_call) | {"cat": category},
+        kernel(1, 200, 5, "k"), copy(2, 210, 5),
+        kernel(1, 199, 20, LABEL) | {"cat": "gpu_user_annotation"},
+    )  # fmt: skip
+    assert [(s.sort, s.call, s.path) for s in seen.steps] == [
+        ("kernel", call, aten("mul")), ("copy", copy_call, aten("copy_"))
+    ]  # fmt: skip
+    assert seen.forwards[0].launches == 1 and not (seen.lost or seen.leaked)
+
+
+def test_apple_s_gpu_leaves_no_events(tmp_path):
+    """Kineto knows no GPU lane of MPS: ops are all there is, and kernel counts are unknown."""
+    memory = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1,
+              "tid": 1, "ts": 5, "args": {"Device Type": 13, "Bytes": 512}}  # fmt: skip
+    seen = look(tmp_path, region(0, 100), op("aten::mul", 5, 20), memory, device=None)
+    assert (seen.on_gpu, [step.kind for step in seen.steps]) == (False, ["mul"])
+    assert report.as_json(seen)["kernels_per_forward"] is None
+    assert any("no GPU events in the trace" in warning for warning in report.warnings(seen))
+
+
+def test_compiled_regions_and_frames_are_no_labels_of_their_own(tmp_path):
+    """torch.compile writes ops around its kernels, `with_stack` functions of Python."""
+    frames = [op(f"model.py({n}): forward", 2 + n, 90 - n) | {"cat": "python_function"}
+              for n in range(5)]  # fmt: skip
+    seen = look(
+        tmp_path,
+        region(0, 100), frames, op("Torch-Compiled Region: 0/0", 5, 80),
+        op("## Call CompiledFxGraph fabc ##", 10, 70),
+        op("triton_poi_fused_add_mul_0", 20, 20), launch(1, 30, "cuLaunchKernelEx"),
+        kernel(1, 200, 5, "triton_poi_fused_add_mul_0"),
+    )  # fmt: skip
+    assert [(s.kind, s.name, len(s.path)) for s in seen.steps] == [
+        ("fused", "triton_poi_fused_add_mul_0", 3)
+    ]
+    assert [o.name for o in seen.ops][0] == "Torch-Compiled Region: 0/0" and len(seen.ops) == 3
+
+
+@pytest.mark.parametrize("call", ["cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"])
+def test_a_graph_s_kernels_drawn_on_one_lane(tmp_path, call):
+    """They ran on two streams side by side, and newer exporters draw them on the default one."""
+    node = {"graph node id": 5, "graph id": 2}
+    seen = look(
+        tmp_path, region(0, 50), launch(1, 10, call), region(60, 50), launch(2, 70, call),
+        [[kernel(n, 100 * n, 90, "long", original_stream=21, **node),
+          kernel(n, 100 * n + 10, 20, "short", original_stream=22, **node)] for n in (1, 2)],
+    )  # fmt: skip
+    assert [names(seen, index) for index in (0, 1)] == [["long", "short"]] * 2
+    assert not (seen.incredible or seen.shared or seen.lost)
+    assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (220_000, 180_000)
 
 
 # ── Which region ──────────────────────────────────────────────────────────────────────────────────

@@ -156,6 +156,46 @@ def test_faults_have_their_place_in_pieces_too(tmp_path, monkeypatch, indent, si
         monkeypatch.undo()
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_fault_is_placed_without_the_whole_file_in_memory(tmp_path, monkeypatch, pack, indent):
+    """At both ends and in the middle of a file of several blocks."""
+    monkeypatch.setattr(reader, "_whole", lambda blocks: pytest.fail("the whole file was taken"))
+    text = json.dumps(trace([op(f"o{i}", i, 5) for i in range(30_000)]), indent=indent)
+    assert len(text) > 3 * reader.BLOCK
+    for number in (0, 15_000, 29_999):
+        at = text.index(f'"o{number}"') + 2
+        faults = {
+            "raw control character 0x01 in a string": text[:at] + "\x01" + text[at:],
+            "unexpected token `True`": text[: at - 2] + "True" + text[at + 1 + len(str(number)) :],
+            "invalid \\escape: an unescaped Windows path?": text[:at] + "\\W" + text[at:],
+        }
+        for words, damaged in faults.items():
+            message = error(write(tmp_path, pack(damaged.encode())))
+            assert words in message
+            start = at - 2 if "True" in words else at
+            expected = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+            assert place(message) == expected
+        if number:  # else a single block is left
+            message = error(write(tmp_path, pack(text[:at].encode())))
+            line = text.count("\n", 0, at) + 1
+            assert f"unexpected end of file in line {line}: unterminated string" in message
+        soon = text.replace(f'"name": "o{number}"', '"ts": "soon"')
+        assert f"`$.traceEvents[{number + 1}].ts`" in error(write(tmp_path, pack(soon.encode())))
+        # As far as it is sound, all the same.
+        found = read(write(tmp_path, pack(faults["unexpected token `True`"].encode())), True)
+        assert (len(found.ops), found.left_out_events, len(found.devices)) == (29_999, 1, 1)
+
+
+def test_what_stands_before_the_events_can_be_at_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "BLOCK", 1000)
+    text = json.dumps(trace([op("mul", i, 5) for i in range(99)]))
+    message = error(
+        write(tmp_path, text.replace('"schemaVersion": 1', '"schemaVersion": x').encode())
+    )
+    assert "unexpected token `x`" in message and place(message) == (1, 19)
+
+
 def test_lists_of_objects_and_second_lists_do_not_mislead(tmp_path, monkeypatch):
     """What looks like a cut between events, and is none."""
     odd = trace([op("mul", i, 1) | {"x": [{"ph": "X"}, {"ph": "X"}]} for i in range(50)])
@@ -195,6 +235,41 @@ def test_an_event_that_is_broken_costs_no_other(tmp_path):
     assert found.left_out_events == 1 and found.devices
 
 
+STANDS = {"before": lambda file: file, "behind": lambda file: dict(reversed(file.items()))}
+
+
+@pytest.mark.parametrize("size", [700, 1 << 20])
+@pytest.mark.parametrize("stands", STANDS)
+def test_salvage_keeps_what_stands_around_the_events(tmp_path, monkeypatch, size, stands):
+    """The GPU's properties and our story, before the events or behind them."""
+    monkeypatch.setattr(reader, "BLOCK", size)
+    whole = trace([op(f"o{i}", i, 5) for i in range(20)], about=story())
+    text = json.dumps(STANDS[stands](whole))
+    for number in (0, 10, 19):
+        path = write(tmp_path, text.replace(f'"o{number}"', '"o\x01"').encode())
+        found = read(path, salvage=True)
+        assert [span.name for span in found.ops] == [f"o{i}" for i in range(20) if i != number]
+        assert (found.left_out_events, found.about, len(found.devices)) == (1, story(), 1)
+
+
+@pytest.mark.parametrize("stands", STANDS)
+def test_salvage_keeps_the_events_where_what_stands_around_is_broken(tmp_path, stands):
+    text = json.dumps(STANDS[stands](trace([op(f"o{i}", i, 5) for i in range(9)])))
+    path = write(tmp_path, text.replace("NVIDIA", "NVIDIA\x01").encode())
+    error(path)
+    found = read(path, salvage=True)
+    assert len(found.ops) == 9 and found.devices == () and found.left_out > 300
+    assert found.left_out_events == 0
+
+
+def test_a_long_event_at_a_broken_end_is_kept(tmp_path):
+    long = op("o1", 1, 5) | {"args": {"stack": ["x" * 50] * 200}}
+    text = json.dumps(trace(op("o0", 0, 5), long))
+    found = read(write(tmp_path, text[:-20].encode()), salvage=True)
+    assert [span.name for span in found.ops] == ["o0", "o1"]
+    assert 0 < found.left_out < 60 and found.left_out_events == 0
+
+
 def test_a_sound_file_loses_nothing_by_salvage():
     assert read(recording("04_a"), salvage=True) == read(recording("04_a"))
 
@@ -221,6 +296,27 @@ def test_times_keep_their_nanoseconds(tmp_path, written, nanoseconds):
                  .encode())  # fmt: skip
     found = read(path)
     assert found.annotations[0].start == found.gpu[0].start == nanoseconds
+
+
+def test_every_time_of_the_profiler_fits_a_float():
+    """Microseconds since the start of a quarter; around powers of two the last bit matters."""
+    rng = random.Random(1)
+    for low, high in ((0, 10**6), (2**41, 2**42), (2**42, 2**52 // 1000), (2**42, 2**43)):
+        for _ in range(5000):
+            ns = rng.randrange(1000 * low, 1000 * high)
+            assert reader._nanoseconds(float(f"{ns // 1000}.{ns % 1000:03}")) == ns
+            assert reader._nanoseconds(-float(f"{ns // 1000}.{ns % 1000:03}")) == -ns
+
+
+@pytest.mark.parametrize("size", [2000, 1 << 20])
+def test_one_longer_time_makes_all_decimals(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(reader, "BLOCK", size)
+    late = "1790857026123456.789"
+    text = json.dumps(trace([op("mul", i, 5) for i in range(40)], op("mul", 40, "1.234")))
+    found = read(write(tmp_path, text.replace(str(START + 40), late).encode()))
+    assert found.ops[-1].start == 1790857026123456789
+    assert found.ops[-1].end == 1790857026123456789 + 1234
+    assert [span.start for span in found.ops[:40]] == [1000 * (START + i) for i in range(40)]
 
 
 def test_recorded_times_are_exact():
@@ -391,6 +487,15 @@ def test_numbers_as_no_json_writes_them_are_placed(tmp_path, token):
     start = text.index(old) + len('"shared memory": ') + 1
     line, column = place(message)
     assert line == 1 and start <= column <= start + len(token)
+
+
+@pytest.mark.parametrize("before", ["NaN", "-Infinity", "[NaN, Infinity, NaN]"])
+def test_a_place_behind_numbers_that_json_does_not_know(tmp_path, before):
+    text = json.dumps(trace(region(0, 10), kernel(1, 5, 2, bytes="A", registers="B")))
+    text = text.replace('"A"', before)
+    message = error(write(tmp_path, text.replace('"B"', "oops").encode()))
+    assert "unexpected token `oops`" in message
+    assert place(message) == (1, text.index('"B"') + 1)
 
 
 @pytest.mark.parametrize("byte", range(0x20))
