@@ -329,12 +329,12 @@ def test_damaged_files_of_a_folder_are_named_and_the_rest_is_shown(tmp_path):
     make(tmp_path, "a/good.json", script=NAIVE)
     write(tmp_path, b'{"traceEvents": [', "a/bad.json")
     write(tmp_path, trace(forward(100, ("mul", "k", 5))), "a/foreign.json")
-    make(tmp_path, ".recording-x/a/half.json", script=IN_PLACE, title="half")
+    make(tmp_path, ".recording-x/a/half.json", script=IN_PLACE, title="killed")
     done = run(tmp_path)
     assert done.returncode == 0
     assert "note: left out: " in done.stderr and "bad.json" in done.stderr
     assert "foreign" not in done.stderr
-    assert "04_a test" in done.stdout and "half" not in done.stdout
+    assert "04_a test" in done.stdout and "killed" not in done.stdout
 
 
 def test_a_file_given_twice_counts_once():
