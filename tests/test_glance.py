@@ -268,6 +268,14 @@ def test_json_holds_the_same_and_null_for_unknown():
     assert one["shape"] == POST_SHAPE and one["peak_tflops"] == 989
 
 
+def test_the_documentation_explains_every_field():
+    text = (ROOT / "docs" / "json.md").read_text().split("# The fields of `glance --json`")[1]
+    found = json.loads(run("--json", recording("04_a")).stdout)
+    (one,) = found["groups"]
+    fields = {*found, *one, *one["variants"][0], *one["variants"][0]["published"]}
+    assert fields <= set(re.findall(r"`(\w+)`", text))
+
+
 def test_a_narrow_page_folds_and_loses_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(report, "WIDTH", 60)
     glance.glance(glance.Options(files=[recording("04_a")]))
