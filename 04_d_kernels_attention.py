@@ -16,6 +16,7 @@ nothing of it in the trace.
 import math
 import os
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -78,7 +79,7 @@ def attend(
 
 
 @triton.jit
-def flash_kernel(
+def flash_attention_triton(
     q_ptr, k_ptr, v_ptr, out_ptr,
     stride_qb, stride_qh, stride_qs, stride_kb, stride_kh, stride_ks,
     stride_vb, stride_vh, stride_vs, stride_ob, stride_oh, stride_os,
@@ -86,6 +87,7 @@ def flash_kernel(
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """One program: BLOCK_M rows of one head, and only the keys that those rows may see."""
+    scale = scale.to(tl.float32)  # torch.compile hands a Python float over as float64
     # Programs start along the first axis of the grid (all heads) before the second (row tiles).
     # Counting the tiles down starts every head's longest rows first; short ones fill the gaps.
     batch, head = tl.program_id(0) // heads, tl.program_id(0) % heads
@@ -122,7 +124,7 @@ def tile(block_m: int, block_n: int, warps: int, stages: int) -> triton.Config:
 
 # Few, for each is compiled and timed the first time a shape is seen; the choice is kept on disk.
 TILES = [tile(64, 64, 4, 3), tile(128, 64, 8, 3), tile(128, 128, 8, 3), tile(64, 32, 4, 2)]
-tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], cache_results=True)(flash_kernel)
+tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], cache_results=True)(flash_attention_triton)
 
 
 def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -136,7 +138,7 @@ def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
     out = torch.empty_like(q)
     shape = {"HEAD_DIM": head_dim, "BLOCK_D": max(16, triton.next_power_of_2(head_dim))}
-    kernel, more = (flash_kernel, TILES[-1].kwargs) if INTERPRETED else (tuned, {})
+    kernel, more = (flash_attention_triton, TILES[-1].kwargs) if INTERPRETED else (tuned, {})
     kernel[lambda meta: (batch * heads, triton.cdiv(seq, meta["BLOCK_M"]))](
         q, k, v, out,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
@@ -146,11 +148,23 @@ def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     return out
 
 
-def gluon(work: Workload):
-    from common.hopper import attention, why_not
+def tuned_tiles() -> str | None:
+    best = getattr(tuned, "best_config", None)
+    return best and "{BLOCK_M} queries × {BLOCK_N} keys, ".format(**best.kwargs) + (
+        f"{best.num_warps} warps, {best.num_stages} stages: the fastest of {len(TILES)} here"
+    )
 
-    if why := why_not(work.head_dim, work.dtype):
+
+triton_attention.configuration = tuned_tiles
+
+
+def gluon(work: Workload):
+    from common import hopper
+
+    if why := hopper.why_not(work.head_dim, work.dtype):
         raise UserError(f"--kernel gluon: {why}; choose --kernel triton")
+    attention = partial(hopper.attention)
+    attention.configuration = lambda: hopper.in_words(work.head_dim, work.seq)
     return attention
 
 
@@ -224,33 +238,49 @@ def build(options: KernelOptions):
     return builders[name], name
 
 
-ONE_KERNEL = (
-    Claim("attention is one kernel", claims.one_kernel("attention")),
-    Claim("no score matrix is ever in memory", claims.no_score_matrix),
-    Claim("no transpose on the CPU", claims.op_count("aten::transpose", 0)),
-)
 LAUNCH = {
     # Triton's own launcher; the compiled graph's; a binding that calls the CUDA runtime.
     "triton": "cuLaunchKernelEx",
+    "gluon": "cuLaunchKernelEx",
     "flex": "cuLaunchKernel",
     "hub": "cudaLaunchKernel",
 }
 
 
 def lesson(name: str) -> Lesson:
-    more = ()
-    if name in LAUNCH:
-        question = claims.launched_by("attention", LAUNCH[name])
-        more = (Claim(f"it is launched through {LAUNCH[name]}", question),)
+    look_for = [
+        Claim("attention is one kernel", claims.one_kernel("attention")),
+        Claim("no score matrix is ever in memory", claims.no_score_matrix),
+        Claim("no transpose on the CPU", claims.op_count("aten::transpose", 0)),
+        Claim(
+            "less than half of an SM's warps are resident: tiles take its registers or its memory",
+            claims.residency_below("attention", 50),
+        ),
+        Claim(
+            "where the profiler reads 0 % occupancy, shared memory is why, not the launch call",
+            claims.zero_explained_by_shared_memory("attention"),
+        ),
+    ]
+    if call := LAUNCH.get(name):
+        question = claims.launched_by("attention", call)
+        look_for.append(Claim(f"it is launched through {call}", question))
+    if name == "triton":
+        look_for += [
+            Claim("tuning and compiling left nothing in the recording", claims.forwards_alike),
+            Claim(
+                "Triton's launcher costs the CPU more than flex's compiled graph",
+                claims.most_cpu_time("triton", ("flex",), "04_d_kernels_attention"),
+            ),
+        ]
     return Lesson(
         title="kernels",
         label="flash_kernel_fwd",
         guess="attention",
         lessons={
             "-attention": "on the CPU the kernel is Python (Triton's interpreter) or one compiled "
-            "function (flex): no op of it is in the trace.",
+            "function (flex), and no op of it is recorded; on a GPU its name may be unknown here.",
         },
-        claims=(*ONE_KERNEL, *more),
+        claims=tuple(look_for),
         cuda_only=name in ("gluon", "fa4"),
         layout="bshd" if name in ("hub", "fa4") else "bhsd",
     )

@@ -3,12 +3,17 @@
 Each is first compared with a float64 reference on fresh random inputs, its output poisoned with NaN
 before. Then replays of CUDA graphs (so that launch cost is out) are timed with device events, the
 contenders taking turns, over three input sets in rotation. Shown: the median, its spread, TFLOP/s
-(4·B·H·S²·D/2 operations, causal) and the ratio to cuDNN, whose time holds its memset.
+(4·B·H·S²·D/2 operations, causal) and the ratio to cuDNN, whose time holds its memset. Then the
+kernels alone, as the profiler times them, with their own ratio; and what a call costs the CPU when
+nothing is recorded.
 """
 
 import json
+import os
 import runpy
 import statistics
+import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,15 +24,23 @@ import torch.nn.functional as F
 import triton
 from rich.table import Table
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from common import report
 from common.cli import UserError, note, one_line_errors, option, parse
+from common.observe import observe
+from common.trace import read
 from common.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no news of the profiler's starts and stops
 
 HEADS = 16
 SWEEP = ((16, 512), (8, 1024), (4, 2048), (2, 4096), (1, 8192), (1, 16384))
 ROUNDS = 9  # of which the first two warm up
 REPLAY_US = 1500  # of work in one graph: long beside the event's own half microsecond
+PROFILED = 20  # calls of each under the profiler
+
+Samples = dict[str, list[float]]  # microseconds a call
 
 
 @dataclass(frozen=True)
@@ -76,11 +89,11 @@ def check(name: str, attention: Attention, work: Workload) -> float:
     return error
 
 
-def measure(attentions: dict[str, Attention], work: Workload) -> dict[str, list[float]]:
+def measure(attentions: dict[str, Attention], work: Workload) -> Samples:
     """Microseconds a call, ROUNDS − 2 samples each, taken in turns."""
     sets = [work.inputs(seed) for seed in range(3)]
     graphs = {name: _graph(attention, sets) for name, attention in attentions.items()}
-    samples: dict[str, list[float]] = {name: [] for name in graphs}
+    samples: Samples = {name: [] for name in graphs}
     for turn in range(ROUNDS):
         for name, (graph, calls) in graphs.items():
             us = _elapsed_us(graph.replay) / calls
@@ -114,6 +127,44 @@ def _elapsed_us(run: Callable[[], object]) -> float:
     return start.elapsed_time(end) * 1e3
 
 
+def kernels_alone(attentions: dict[str, Attention], work: Workload) -> Samples:
+    """Microseconds of each call's kernels, without memsets and launch gaps, read from one trace."""
+    sets = [work.inputs(seed) for seed in range(3)]
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        for turn in range(PROFILED):
+            for name, attention in attentions.items():
+                with record_function(name):
+                    attention(*sets[turn % len(sets)])
+            torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bench.json"
+        profiler.export_chrome_trace(str(path))
+        trace = read(path)
+    return {
+        name: [
+            sum(step.ns for step in forward.steps if step.sort == "kernel") / 1e3
+            for forward in observe(trace, name).forwards
+        ]
+        for name in attentions
+    }
+
+
+def cpu_cost(attentions: dict[str, Attention], work: Workload) -> dict[str, float]:
+    """Microseconds of the CPU a call takes to launch, the best of five times 50 calls."""
+    inputs, found = work.inputs(), {}
+    for name, attention in attentions.items():
+        times = []
+        for _ in range(5):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(50):
+                attention(*inputs)
+            times.append((time.perf_counter() - start) / 50 * 1e6)
+        found[name] = min(times)
+    torch.cuda.synchronize()
+    return found
+
+
 def main(options: Options) -> None:
     if why := why_no_cuda():
         raise UserError(f"the benchmark needs a GPU: {why}")
@@ -133,26 +184,36 @@ def main(options: Options) -> None:
             work = Workload(batch, HEADS, seq, head_dim, "bf16", "cuda")
             attentions = contenders(work)
             errors = {name: check(name, attention, work) for name, attention in attentions.items()}
-            samples = measure(attentions, work)
-            found.append({"shape": list(work.shape), "us": samples, "relative_error": errors})
-            out.print(_table(work, samples))
+            figures = {
+                "us": measure(attentions, work),
+                "kernel_us": kernels_alone(attentions, work),
+                "cpu_us": cpu_cost(attentions, work),
+                "relative_error": errors,
+            }
+            found.append({"shape": list(work.shape), **figures})
+            out.print(_table(work, **figures))
     if not found:
         raise UserError(f"--seq: choose one of {' '.join(str(seq) for _, seq in SWEEP)}")
     if options.json:
         options.json.write_text(json.dumps({**versions, "results": found}, indent=2) + "\n")
 
 
-def _table(work: Workload, samples: dict[str, list[float]]) -> Table:
+def _table(work: Workload, us: Samples, kernel_us: Samples, cpu_us, relative_error) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", title_justify="left",
                   title=str(list(work.shape)))  # fmt: skip
-    for name in ("kernel", "µs", "min … max", "TFLOP/s", "÷ cuDNN"):
-        table.add_column(name, justify="left" if name == "kernel" else "right", no_wrap=True)
+    for name in ("", "µs", "min … max", "TFLOP/s", "÷ cuDNN", "kernel µs", "÷ cuDNN", "CPU µs"):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
     operations = 4 * work.batch * work.heads * work.seq**2 * work.head_dim / 2
-    cudnn = statistics.median(samples["cudnn"])
-    for name, times in samples.items():
-        us = statistics.median(times)
-        table.add_row(name, f"{us:.1f}", f"{min(times):.1f} … {max(times):.1f}",
-                      f"{operations / us / 1e6:.0f}", f"{us / cudnn:.2f}")  # fmt: skip
+    middle, kernel = (
+        {name: statistics.median(times) for name, times in samples.items()}
+        for samples in (us, kernel_us)
+    )
+    for name, times in us.items():
+        table.add_row(
+            name, f"{middle[name]:.1f}", f"{min(times):.1f} … {max(times):.1f}",
+            f"{operations / middle[name] / 1e6:.0f}", f"{middle[name] / middle['cudnn']:.3f}",
+            f"{kernel[name]:.1f}", f"{kernel[name] / kernel['cudnn']:.3f}", f"{cpu_us[name]:.0f}",
+        )  # fmt: skip
     return table
 
 

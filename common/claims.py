@@ -135,6 +135,17 @@ def op_count(name: str, expected: int) -> Question:
     return check
 
 
+def forwards_alike(evidence: Evidence) -> Answer:
+    """Did every forward launch the same work? Tuning or compiling would stand in the first."""
+    seen = evidence.seen
+    if not seen.on_gpu:
+        return not_visible(NO_GPU)
+    if len(seen.forwards) < 2:
+        return not_visible("one forward alone")
+    counts = ", ".join(str(len(forward.steps)) for forward in seen.forwards)
+    return yes_if(seen.alike, f"{counts} pieces of GPU work in its {len(seen.forwards)} forwards")
+
+
 def one_kernel(kind: str) -> Question:
     """Is a forward's only kernel one of this kind? A memset beside it is no kernel."""
 

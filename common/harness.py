@@ -69,7 +69,9 @@ def record(
     """Check `attention`, record it, write trace and table; both files or none.
 
     `attention` maps q, k, v of `workload.shape` to the output of that shape; with layout "bshd",
-    all four are [batch, seq, heads, head_dim] instead. `progress` is told what is being done.
+    all four are [batch, seq, heads, head_dim] instead. Where it has a `configuration`, a function
+    that says in words how it runs, the trace keeps its answer. `progress` is told what is being
+    done.
     Raises UserError for whatever the user can mend: a backend that refuses the shape, memory, a
     wrong result, a folder that cannot be written.
     """
@@ -100,6 +102,7 @@ def record(
         progress(f"recording {options.active} forwards")
         profiler = _profile(forward, inputs, label, options)
 
+    configuration = getattr(attention, "configuration", lambda: None)
     about = {
         "script": script,
         "title": title,
@@ -111,6 +114,8 @@ def record(
         "device": _device(workload.device),
         "versions": _versions(),
         "steps": {"wait": WAIT, "warmup": options.warmup, "active": options.active},
+        # Compiled, the choice is the compiler's, and it does not tell.
+        "configuration": None if options.compile else configuration(),
         "peak_bytes": peak,
         "relative_error": error,
     }

@@ -67,6 +67,14 @@ def _tile(r, heads_total, row_blocks):
 
 
 @gluon.jit
+def _first_row(r, m, W: gl.constexpr, NUM_WG: gl.constexpr):
+    """Row of the sequence where warpgroup W starts in round r. The lowest rows see the most keys:
+    each warpgroup takes the lowest in one round and the highest in the next."""
+    place = W + (r % 2) * (NUM_WG - 1 - 2 * W)
+    return (m * NUM_WG + place) * ROWS
+
+
+@gluon.jit
 def _producer(args, NUM_WG: gl.constexpr, SPLIT: gl.constexpr):
     """One warp, 24 registers a thread: keep the ring of K and V tiles filled, across tiles."""
     (
@@ -154,11 +162,12 @@ def _consumer(
 
     rounds = _rounds(tiles)
     z, m = _tile(0, heads_total, row_blocks)
-    _load_q(q_desc, q_smem.index(W), q_full.index(W), z, heads, m * M + W * ROWS, True)
+    row0 = _first_row(0, m, W, NUM_WG)
+    _load_q(q_desc, q_smem.index(W), q_full.index(W), z, heads, row0, True)
     it = 0  # K/V tiles consumed so far: the ring's position, in step with the producer's
     for r in range(rounds):
         z, m = _tile(r, heads_total, row_blocks)
-        row0 = m * M + W * ROWS
+        row0 = _first_row(r, m, W, NUM_WG)
         end = it + (m * M + M + N - 1) // N
         first = end - (row0 + ROWS + N - 1) // N
         for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
@@ -221,15 +230,14 @@ def _consumer(
 
         # Every product with Q is done: fetch the next tile's Q behind the last P V and the store.
         zn, mn = _tile(r + 1, heads_total, row_blocks)
+        next_row = _first_row(r + 1, mn, W, NUM_WG)
         stage = (end - 1) % STAGES
         if SPLIT:
             mbarrier.wait(v_full.index(stage), ((end - 1) // STAGES) & 1)
         o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
         acc = warpgroup_mma_wait(0, deps=[o_next])
         mbarrier.arrive(v_empty.index(stage))
-        _load_q(
-            q_desc, q_smem.index(W), q_full.index(W), zn, heads, mn * M + W * ROWS, r + 1 < rounds
-        )
+        _load_q(q_desc, q_smem.index(W), q_full.index(W), zn, heads, next_row, r + 1 < rounds)
         total = gl.convert_layout(row_sum, o_rows)
         out = (acc * gl.expand_dims(1.0 / total, 1)).to(dtype)
         tma.store_wait(0)  # the previous tile's output has left the buffer
@@ -241,7 +249,7 @@ def _consumer(
 
 
 @gluon.jit
-def flash_kernel_fwd_hopper(
+def flash_attention_gluon(
     q_desc,
     k_desc,
     v_desc,
@@ -362,7 +370,7 @@ REGISTERS = {2: (240, 168), 3: (160, 128), 4: (112, 96)}
 def config_for(head_dim, seq):
     """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS): the best measured on an H200."""
     if head_dim == 64:
-        return (4, 64, 8, False, False) if seq < 8192 else (3, 128, 2, True, False)
+        return (4, 64, 6, False, False) if seq < 8192 else (3, 128, 2, True, False)
     return (2, 64, 4, False, True) if seq <= 1024 else (2, 128, 2, True, True)
 
 
@@ -382,6 +390,11 @@ def _desc(t, rows):
     return TensorDescriptor(t, list(t.shape), list(t.stride()), [1, 1, rows, t.shape[-1]], layout)
 
 
+def in_words(head_dim: int, seq: int) -> str:
+    wgs, n, stages, *_ = config_for(head_dim, seq)
+    return f"{wgs} warpgroups of 64 queries, tiles of {n} keys, {stages} stages"
+
+
 def attention(q, k, v, config=None):
     """Causal attention of ``[batch, heads, seq, head_dim]``; k and v may have fewer heads (GQA)."""
     batch, heads, seq, head_dim = q.shape
@@ -391,7 +404,7 @@ def attention(q, k, v, config=None):
     row_blocks = triton.cdiv(seq, 64 * wgs)
     tiles = batch * heads * row_blocks
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    flash_kernel_fwd_hopper[(min(tiles, sms),)](
+    flash_attention_gluon[(min(tiles, sms),)](
         _desc(q, 64),
         _desc(k, n),
         _desc(v, n),

@@ -340,6 +340,8 @@ def _traits(flags: str = "") -> str:
 _CAUSAL_1ST, _CAUSAL_2ND = rf"(?:, (?P<causal>{_FLAG}))?", rf"(?:, {_FLAG}, (?P<causal>{_FLAG}))?"
 _FLASH = r"(?:(?:pytorch_)?flash::|(?=\w+<))"  # a bare flash_fwd_kernel could be anybody's
 _FA2 = {"family": "FlashAttention-2", "dtype_acc": "fp32"}
+# Their dots are of 16-bit tiles: on any GPU that Triton supports that is the Tensor Cores' work.
+_OF_04D = {"direction": "forward", "tensor_cores": True, "dtype_acc": "fp32", "causal": True}
 _FA3_MAIN = (  # …(BlockM, BlockN, head dim), element, accumulator, architecture, causal
     rf"C<(?P<tile>{_N}>, {_NS}C<{_N})>, {_NS}C<(?P<head_dim>{_N})>>, (?:{_N}, )?"
     rf"(?P<dtype_in>{_CPP}), (?P<dtype_acc>{_CPP}), {_NS}(?P<arch_token>Sm{_N}), "
@@ -393,6 +395,8 @@ RULES: tuple[Rule, ...] = (
         tensor_cores=True),
     _rule("FlashAttention-4 / CuTe",
         r"kernel_cutlass_\w*?FlashAttention(?P<direction>Forward|Backward)?"),
+    _rule("Triton attention", r"flash_attention_triton$", **_OF_04D),  # the kernel of 04_d
+    _rule("Gluon attention", r"flash_attention_gluon$", **_OF_04D),  # of common/hopper.py
     _rule("memory-efficient attention (fmha_cutlass)", r"fmha_cutlass(?P<direction>[FB])_"
         rf"(?P<dtype_in>{_GEMM})_(?:not)?aligned_(?P<tile>{_TILE})(?:_k(?P<max_head_dim>{_N}))?"
         rf"(?:_[a-z]+)*_(?P<arch_token>sm{_N})", dtype_acc="fp32", more=_fmha_cores),

@@ -55,6 +55,8 @@ def show(
     shared = " › ".join(filter(None, map(_op, (op.name for op in wrappers(seen.steps)))))
     if shared:
         _print(out, Text(f"\nall of it inside {shared}", "dim"))
+    if chosen := seen.about.get("configuration"):
+        _print(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if guessed:
         for line in mismatches(seen, pairs, lessons):
             _print(out, line)
