@@ -13,6 +13,7 @@ Without a GPU the Triton kernel runs in Triton's interpreter, in Python: right, 
 nothing of it in the trace.
 """
 
+import logging
 import math
 import os
 from dataclasses import dataclass
@@ -38,8 +39,9 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 @triton.jit
 def attend(
-    acc, row_max, row_sum, q, k_ptr, v_ptr, stride_k, stride_v, seq, scale, rows, start, stop,
-    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr, DIAGONAL: tl.constexpr,
+    acc, row_max, row_sum, q, k_ptr, v_ptr, stride_k, stride_v, seq, rows, start, stop,
+    SCALE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
+    DIAGONAL: tl.constexpr,
 ):  # fmt: skip
     """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time: online softmax.
 
@@ -69,8 +71,8 @@ def attend(
         if DIAGONAL:
             scores = tl.where(rows[:, None] >= (n + columns)[None, :], scores, float("-inf"))
         # exp(x · scale) = exp2(x · scale · log2 e): the GPU has an instruction for exp2 alone.
-        new_max = tl.maximum(row_max, tl.max(scores, 1) * scale)
-        weights = tl.math.exp2(scores * scale - new_max[:, None])
+        new_max = tl.maximum(row_max, tl.max(scores, 1) * SCALE)
+        weights = tl.math.exp2(scores * SCALE - new_max[:, None])
         shrink = tl.math.exp2(row_max - new_max)
         row_sum = row_sum * shrink + tl.sum(weights, 1)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
@@ -83,11 +85,10 @@ def flash_attention_triton(
     q_ptr, k_ptr, v_ptr, out_ptr,
     stride_qb, stride_qh, stride_qs, stride_kb, stride_kh, stride_ks,
     stride_vb, stride_vh, stride_vs, stride_ob, stride_oh, stride_os,
-    heads, group, seq, scale,
+    heads, group, seq, SCALE: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """One program: BLOCK_M rows of one head, and only the keys that those rows may see."""
-    scale = scale.to(tl.float32)  # torch.compile hands a Python float over as float64
     # Programs start along the first axis of the grid (all heads) before the second (row tiles).
     # Counting the tiles down starts every head's longest rows first; short ones fill the gaps.
     batch, head = tl.program_id(0) // heads, tl.program_id(0) % heads
@@ -105,12 +106,12 @@ def flash_attention_triton(
     row_sum = tl.zeros([BLOCK_M], tl.float32)
     # Below the diagonal no mask is needed: the loop that takes nearly all the time has none.
     acc, row_max, row_sum = attend(
-        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, scale, rows,
-        0, first, HEAD_DIM, BLOCK_D, BLOCK_N, False,
+        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
+        0, first, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, False,
     )  # fmt: skip
     acc, row_max, row_sum = attend(
-        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, scale, rows,
-        first, min(first + BLOCK_M, seq), HEAD_DIM, BLOCK_D, BLOCK_N, True,
+        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
+        first, min(first + BLOCK_M, seq), SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True,
     )  # fmt: skip
     out = (acc / row_sum[:, None]).to(out_ptr.dtype.element_ty)
     tl.store(out_ptr + rows[:, None] * stride_os + dims[None, :], out, mask=inside)
@@ -137,13 +138,16 @@ def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     batch, heads, seq, head_dim = q.shape
     q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
     out = torch.empty_like(q)
-    shape = {"HEAD_DIM": head_dim, "BLOCK_D": max(16, triton.next_power_of_2(head_dim))}
+    constants = {
+        "SCALE": LOG2_E / math.sqrt(head_dim),  # as an argument, float64 to torch.compile
+        "HEAD_DIM": head_dim,
+        "BLOCK_D": max(16, triton.next_power_of_2(head_dim)),
+    }
     kernel, more = (flash_attention_triton, TILES[-1].kwargs) if INTERPRETED else (tuned, {})
     kernel[lambda meta: (batch * heads, triton.cdiv(seq, meta["BLOCK_M"]))](
         q, k, v, out,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
-        heads, heads // k.shape[1], seq, LOG2_E / math.sqrt(head_dim),
-        **shape, **more,
+        heads, heads // k.shape[1], seq, **constants, **more,
     )  # fmt: skip
     return out
 
@@ -180,15 +184,20 @@ def flex(work: Workload):
 
 
 def hub(repository: str):
+    logging.getLogger("kernels").setLevel(logging.ERROR)  # offline it warns of what it cannot ask
     try:
         from kernels import get_kernel
 
-        version = 3 if repository == FLASH_ATTN_2 else 1
-        kernel = get_kernel(repository, version=version)
+        kernel = get_kernel(repository, version=3 if repository == FLASH_ATTN_2 else 1)
     except (ImportError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        if "could not verify" in reason:
+            reason = "the Hub does not answer."
+        elif "trusted publisher" in reason:
+            reason = "the Hub does not trust its publisher; to run it all the same, download it."
         raise UserError(
-            f"--kernel hub: cannot load {repository}: {str(error).splitlines()[0]} "
-            "Without a network: fill the cache before, set LOCAL_KERNELS=REPO=PATH, "
+            f"--kernel hub: cannot load {repository}: {reason} LOCAL_KERNELS={repository}=FOLDER "
+            "takes it from a folder, HF_HUB_OFFLINE=1 from the Hub's cache on this machine; "
             "or choose --kernel triton or flex"
         ) from error
     return lambda q, k, v: first(kernel.flash_attn_func(q, k, v, causal=True))
