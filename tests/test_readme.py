@@ -125,6 +125,12 @@ def test_what_a_document_points_to_exists(document):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
 
 
+def test_every_module_stands_in_the_readme():
+    text = (ROOT / "README.md").read_text()
+    modules = {f"common/{path.name}" for path in (ROOT / "common").glob("[!_]*.py")}
+    assert modules <= set(re.findall(r"common/\w+\.py", text))
+
+
 def test_every_picture_is_shown_small_and_of_the_recording_that_is_shipped():
     shown = {Path(p).name for d in DOCUMENTS for p in re.findall(r"\((\S+\.png)\)", d.read_text())}
     assert {picture.name for picture in PICTURES} == shown
