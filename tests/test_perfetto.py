@@ -3,7 +3,10 @@
 import gzip
 import importlib.util
 import json
+import socket
 import struct
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -53,6 +56,27 @@ def test_three_thousand_events(ui, perfetto, tmp_path):
     ui.open(path)
     assert ui.complaints() == {}
     assert ui.found() == perfetto.ours(read(path))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_viewer_that_reports_name(ui, perfetto, tmp_path, packed):
+    path = recording("04_b")
+    if not packed:
+        path = tmp_path / "plain.json"
+        path.write_bytes(gzip.decompress(recording("04_b").read_bytes()))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    viewer = Path(sys.executable).parent / "vizviewer"
+    command = [viewer, "--server_only", "--port", str(port), path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert "Running vizviewer" in server.stdout.readline()
+            with ui.at(f"http://localhost:{port}/") as viewed:
+                assert viewed.complaints() == {}
+                assert viewed.found() == perfetto.ours(read(recording("04_b")))
+        finally:
+            server.terminate()
 
 
 def doctored(folder, change) -> Path:

@@ -100,6 +100,22 @@ class Perfetto:
         self.page.evaluate(OPEN, [data, path.name])
         self.page.wait_for_function(IS_OPEN, timeout=60_000)
 
+    @contextmanager
+    def at(self, url: str) -> Iterator["Perfetto"]:
+        """The UI that a server at `url` serves, with its trace; nothing else is reached."""
+
+        def answer(route) -> None:
+            route.continue_() if route.request.url.startswith(url) else route.abort()
+
+        page = self.page.context.browser.new_page()
+        try:
+            page.route("**/*", answer)
+            page.goto(url)
+            page.wait_for_function("globalThis.app?.trace", timeout=60_000)
+            yield Perfetto(page)
+        finally:
+            page.close()
+
     def ask(self, sql: str) -> list[list]:
         return self.page.evaluate(ASK, sql)
 
