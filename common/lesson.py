@@ -1,5 +1,6 @@
 """A lesson: what a reader guesses, what to look for, and the run that checks both."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from common import harness, recordings, report, workload
+from common import harness, recordings, report, share, workload
 from common.cli import UserError, note, option, shown
 from common.compare import Claim, Evidence, align, answer, parse_guess, rows
 from common.observe import observe
@@ -30,6 +31,11 @@ class Options(workload.Options):
         nargs="?",
         const="",
         metavar="FILE",
+    )
+    upload: str | None = option(
+        None,
+        "share trace and table in this Hugging Face bucket; nothing there is deleted",
+        metavar="USER/BUCKET",
     )
     json: bool = option(False, "print one JSON object", action="store_true")
 
@@ -63,6 +69,8 @@ def run(
     script = Path(file).stem
     if options.guess is not None:
         parse_guess(options.guess)  # a word we do not know: better said before recording
+    if options.upload is not None:
+        share.require(options.upload)
     made = None
     if options.replay is None:
         made = _record(script, compiled if options.compile else eager, build, options)
@@ -76,12 +84,17 @@ def run(
     guess = parse_guess(lesson.guess if options.guess is None else options.guess)
     pairs = align(guess, rows(seen.steps))
     claims = answer(lesson.claims, Evidence(seen, recordings.siblings(seen)))
+    out = report.console()
     if options.json:
         report.print_json(report.as_json(seen, pairs, True, claims))
-        return
-    out = report.console()
-    report.show(out, seen, pairs=pairs, guessed=True, lessons=lesson.lessons, claims=claims)
-    report.show_files(out, path, made and made.table, made.top if made else ())
+    else:
+        report.show(out, seen, pairs=pairs, guessed=True, lessons=lesson.lessons, claims=claims)
+        report.show_files(out, path, made and made.table, made.top if made else ())
+    if options.upload is not None:
+        sys.stdout.flush()  # before what is said of the upload
+        files = [path, made.table] if made else [path]
+        for link in share.upload(files, options.upload, trace.about.get("script", "")):
+            note(f"shared {link}") if options.json else report.show_link(out, link)
 
 
 def _record(script, lesson, build, options) -> harness.Recording:

@@ -285,6 +285,10 @@ def duration(ns: float | None, spread: float | None = None) -> str:
     return f"{_digits(ns / unit)}{more} {word}"
 
 
+def kilobytes(size: int) -> str:
+    return f"{size / 1e3:,.1f} KB"
+
+
 def _digits(number: float) -> str:
     """Three digits that mean something, and no exponent."""
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
@@ -747,6 +751,10 @@ def show_files(
     _print(out)
     for name, text in lines:
         out.print(Text(f"{name:6} {text}"), soft_wrap=True)
+
+
+def show_link(out: Console, link: str) -> None:
+    out.print(Text(f"shared {link}"), soft_wrap=True)
 
 
 def _folder(trace: Path) -> str:
