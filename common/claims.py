@@ -4,7 +4,7 @@ A question is a function from Evidence to an Answer, or makes one from the names
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from statistics import mean, stdev
 
@@ -331,9 +331,7 @@ def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Questio
         words = ", ".join(f"{name} {mean(t):.0f} ± {stdev(t):.0f} µs" for name, t in times.items())
         ranked = sorted(times, key=lambda name: mean(times[name]), reverse=True)
         first, second = times[ranked[0]], times[ranked[1]]
-        # Standard error of the difference of two means; within two of them it is noise.
-        noise = 2 * (stdev(first) ** 2 / len(first) + stdev(second) ** 2 / len(second)) ** 0.5
-        if mean(first) - mean(second) <= noise:
+        if mean(first) - mean(second) <= noise(first, second):
             forwards = min(len(first), len(second))
             hint = "; try --active 30" if forwards < 30 else ""
             return not_visible(
@@ -342,6 +340,12 @@ def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Questio
         return yes_if(ranked[0] == variant, words)
 
     return check
+
+
+def noise(first: Sequence[float], second: Sequence[float]) -> float:
+    """What two means may differ by without telling anything: two standard errors of their
+    difference."""
+    return 2 * (stdev(first) ** 2 / len(first) + stdev(second) ** 2 / len(second)) ** 0.5
 
 
 def score_matrix_in_memory(evidence: Evidence) -> Answer:

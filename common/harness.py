@@ -64,14 +64,16 @@ def record(
     label: str,
     stores_scores: bool,
     layout: str = "bhsd",
+    synchronise: str = "warm-up",
     progress=lambda doing: None,
 ) -> Recording:
     """Check `attention`, record it, write trace and table; both files or none.
 
     `attention` maps q, k, v of `workload.shape` to the output of that shape; with layout "bshd",
     all four are [batch, seq, heads, head_dim] instead. Where it has a `configuration`, a function
-    that says in words how it runs, the trace keeps its answer. `progress` is told what is being
-    done.
+    that says in words how it runs, the trace keeps its answer. `synchronise`: after the "warm-up",
+    after "every step", or "never" before the end. `progress` is told what is being done.
+
     Raises UserError for whatever the user can mend: a backend that refuses the shape, memory, a
     wrong result, a folder that cannot be written.
     """
@@ -100,7 +102,7 @@ def record(
         del output
         peak = _peak_bytes(forward, *inputs)
         progress(f"recording {options.active} forwards")
-        profiler = _profile(forward, inputs, label, options)
+        profiler = _profile(forward, inputs, label, options, synchronise)
 
     configuration = getattr(attention, "configuration", lambda: None)
     about = {
@@ -123,6 +125,8 @@ def record(
     on_gpu = workload.device == "cuda"
     averages = profiler.key_averages()
     by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
+    about["table_totals"] = dict(re.findall(r"^(Self .+ time total): (.+)$", table, re.M))
     with (
         _disk_errors(folder),
         tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch,
@@ -130,7 +134,6 @@ def record(
         raw = Path(scratch) / "raw.json"
         profiler.export_chrome_trace(str(raw))
         trace = with_story(raw.read_bytes() if raw.exists() else b"", about)
-        table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
         _publish(Path(scratch), folder, {f"{name}.json": trace, f"{name}.txt": table.encode()})
     return Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
 
@@ -172,7 +175,7 @@ def with_story(trace: bytes, about: dict) -> bytes:
     return body
 
 
-def _profile(forward: Attention, inputs, label: str, options: Options) -> profile:
+def _profile(forward: Attention, inputs, label: str, options: Options, synchronise: str) -> profile:
     activities = [ProfilerActivity.CPU]
     on_gpu = inputs[0].is_cuda
     if on_gpu:
@@ -187,10 +190,12 @@ def _profile(forward: Attention, inputs, label: str, options: Options) -> profil
             profiler.start()
             try:
                 before = WAIT + options.warmup
-                for step in range(before + options.active):
+                last = before + options.active - 1
+                after = {"never": {last}, "warm-up": {before - 1, last}}.get(synchronise)
+                for step in range(last + 1):
                     with record_function(label):
                         forward(*inputs)
-                    if on_gpu and step in (before - 1, before + options.active - 1):
+                    if on_gpu and (after is None or step in after):
                         torch.cuda.synchronize()
                     profiler.step()
             except BaseException:

@@ -110,7 +110,7 @@ def _record(script, lesson, build, options) -> harness.Recording:
             "(--replay shows the recording of a GPU)"
         )
     workload.require_memory(work, options.variant or lesson.title, lesson.stores_scores)
-    with _progress() as progress:
+    with progress_line() as progress:
         return harness.record(
             build(work),
             work,
@@ -147,7 +147,7 @@ def _shipped(script: str, options: Options) -> Path:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def progress_line() -> Iterator[Callable[[str], None]]:
     """What is being done, on a terminal's last line; nothing elsewhere."""
     terminal = Console(stderr=True)
     if not terminal.is_terminal:

@@ -252,7 +252,7 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
     lost = {id(call) for call in joined.lost} - answers.keys()
     incredible = _incredible(trace)
     timeless = set(map(id, incredible))
-    device = _device(trace)
+    device = device_of(trace)
     on_gpu = bool(trace.gpu)
     ops, calls = by_thread(trace.ops), by_thread(trace.calls)
     forwards = []
@@ -444,7 +444,8 @@ def _incredible(trace: Trace) -> list[GpuEvent]:
     return found
 
 
-def _device(trace: Trace) -> Device | None:
+def device_of(trace: Trace) -> Device | None:
+    """The limits of the GPU that the trace tells of."""
     for properties in (*trace.devices, trace.about.get("device")):
         if isinstance(properties, dict) and (device := Device.from_properties(properties)):
             return device

@@ -285,10 +285,6 @@ def duration(ns: float | None, spread: float | None = None) -> str:
     return f"{_digits(ns / unit)}{more} {word}"
 
 
-def kilobytes(size: int) -> str:
-    return f"{size / 1e3:,.1f} KB"
-
-
 def _digits(number: float) -> str:
     """Three digits that mean something, and no exponent."""
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
@@ -1096,3 +1092,19 @@ def _variant_json(variant: Variant) -> dict:
         and {"gpu_events": told.gpu_events, "cuda_us": told.gpu_us, "cpu_us": told.cpu_us},
         "warnings": warnings(seen),
     }
+
+
+# ── Experiments ───────────────────────────────────────────────────────────────────────────────────
+
+
+def show_experiment(
+    out: Console,
+    title: str,
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    conclusions: Sequence[str],
+) -> None:
+    _print(out, Text(f"{title}\n", "bold"))
+    _show_table(out, heads, lines)
+    for sentence in conclusions:
+        _print(out, Text(f"\n{sentence}"))

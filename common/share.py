@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common.cli import UserError, note, shown
 from common.privacy import scan_file
-from common.report import kilobytes, private
+from common.report import private, size
 
 BUCKET = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -59,7 +59,7 @@ def upload(files: Sequence[Path], bucket: str, folder: str = "") -> list[str]:
             "there; nothing in it is replaced or deleted"
         )
         for path, name in zip(files, names, strict=True):
-            note(f"  {name}, {kilobytes(path.stat().st_size)}")
+            note(f"  {name}, {size(path.stat().st_size)}")
         # huggingface_hub tells its progress on stdout, where --json has its object.
         with contextlib.redirect_stdout(sys.stderr), _explained(bucket):
             # No login: it would ask for a token, and there is one.

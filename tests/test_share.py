@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from build import ROOT, forward, story, trace, write
 
-from common import share
+from common import report, share
 from common.cli import UserError
 from common.lesson import Lesson, Options, run
 
@@ -103,8 +103,8 @@ def test_only_these_files_are_sent_and_nothing_is_deleted(tmp_path, bucket, caps
     assert out == ""
     said = err.splitlines()
     assert said[0].startswith(f"note: sending to huggingface.co/buckets/{BUCKET}, ")
-    assert said[1] == f"note:   {named(path, '04_x/')}, {path.stat().st_size / 1e3:.1f} KB"
-    assert said[2] == f"note:   {named(table, '04_x/')}, 0.0 KB"
+    assert said[1] == f"note:   {named(path, '04_x/')}, {report.size(path.stat().st_size)}"
+    assert said[2] == f"note:   {named(table, '04_x/')}, 9 B"
     assert said[3] == "Syncing"  # after it was said what is sent
 
 
