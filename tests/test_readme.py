@@ -52,7 +52,8 @@ def printed(command: str, first: str, last: str) -> str:
     at = [number for number, line in enumerate(lines) if first and line.startswith(first)]
     lines = lines[at[0] :] if first else lines
     end = [number for number, line in enumerate(lines) if last and line.startswith(last)]
-    lines = [*lines[: end[0]], "…"] if last else lines
+    if last:
+        lines = ["\n".join(lines[: end[0]]).rstrip(), "…"]
     return "\n".join([f"$ uv run {command}", *lines, ""])
 
 
