@@ -1,16 +1,20 @@
 """The joins, against plain loops over the shipped recordings and against small built traces."""
 
 import copy as copies
+import gzip
+import json
 from decimal import Decimal
 
 import pytest
 from build import (
     LABEL,
     NVJET,
+    ROOT,
     copy,
     forward,
     kernel,
     launch,
+    load,
     memset,
     op,
     recording,
@@ -524,8 +528,9 @@ def shifted(number, events):
     """As TraceLens does: process and correlation ids are moved apart."""
     moved = copies.deepcopy(events)
     for event in moved:
-        event["pid"] += number * 10**5
-        if "correlation" in event["args"]:
+        if isinstance(event["pid"], int):
+            event["pid"] += number * 10**5
+        if "correlation" in event.get("args", {}):
             event["args"]["correlation"] += number * 10**8
     return moved
 
@@ -549,6 +554,34 @@ def test_ranks_in_one_file_keep_apart(tmp_path, way, gpus, titles):
     assert (seen.processes, seen.gpu_busy_ns) == (2, 24_000)
     assert report.as_json(seen)["processes"] == 2
     assert "2 processes in one file; what all of them did is counted" in report.warnings(seen)
+
+
+@pytest.mark.parametrize("pid", [575, 576])  # 575 is the first one's own
+@pytest.mark.parametrize("way", [lambda number, events: events, tagged, shifted])
+def test_two_recordings_in_one_file(tmp_path, way, pid):
+    """Real ones, of naive and in-place attention. Under a process id of its own, the second one is
+    given correlation ids that the first one has too."""
+    paths = recording("04_a"), recording("04_b")
+    file, *others = (json.loads(gzip.decompress(path.read_bytes())) for path in paths)
+    events = way(0, file["traceEvents"])
+    for other in others:
+        for event in other["traceEvents"]:
+            args = event.get("args", {})
+            if event["pid"] == 575:
+                event["pid"] = pid
+            if "correlation" in args and pid != 575:
+                args["correlation"] -= 876
+        events += way(1, other["traceEvents"])
+    seen = observe(read(write(tmp_path, file | {"traceEvents": events})))
+    expected = [forward for path in paths for forward in truth(path)]
+    assert [names(seen, index) for index in range(6)] == [
+        [work["event"]["name"] for work in forward["work"]] for forward in expected
+    ]
+    assert [f.gpu_ns for f in seen.forwards] == [
+        sum(int(work["event"]["dur"] * 1000) for work in forward["work"]) for forward in expected
+    ]
+    assert not (seen.undecided or seen.leaked or seen.lost or seen.shared)
+    assert seen.processes == len({event["pid"] for event in events if event.get("cat") == "cpu_op"})
 
 
 def test_ranks_may_start_with_the_gpu_s_events(tmp_path):
@@ -734,6 +767,39 @@ def test_a_graph_s_kernels_drawn_on_one_lane(tmp_path, call):
     assert [names(seen, index) for index in (0, 1)] == [["long", "short"]] * 2
     assert not (seen.incredible or seen.shared or seen.lost)
     assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (220_000, 180_000)
+
+
+# ── Recorded with all that the profiler offers ────────────────────────────────────────────────────
+
+WITH_ALL = ROOT / "tests" / "data" / "traces" / "cpu_stack_shapes_memory.json.gz"
+
+
+def test_stacks_shapes_and_memory_are_no_work():
+    """A small network on the CPU, torch 2.15: two steps, with_stack, record_shapes,
+    profile_memory, with_modules and with_flops."""
+    trace_ = read(WITH_ALL)
+    events = load(WITH_ALL)["traceEvents"]
+    ops = [event for event in events if event.get("cat") == "cpu_op"]
+    assert sum(event.get("cat") == "python_function" for event in events) == 499
+    assert [op.name for op in trace_.ops] == [event["name"] for event in ops]
+    assert trace_.labels == {
+        "forward": 2, "backward": 2, "optimizer": 2,
+        "Optimizer.step#SGD.step": 2, "Optimizer.zero_grad#SGD.zero_grad": 2,
+    }  # fmt: skip
+    for label in ("forward", "backward", "optimizer"):
+        seen = observe(trace_, label)
+        ranges = [e for e in events if e.get("cat") == "user_annotation" and e["name"] == label]
+        for found, span in zip(seen.forwards, ranges, strict=True):
+            inside = [op["name"] for op in ops if 0 <= op["ts"] - span["ts"] < span["dur"]]
+            assert [op.name for op in found.ops] == inside
+            assert found.cpu_ns == int(span["dur"] * 1000)
+        assert not seen.on_gpu and seen.elsewhere == seen.nested == 0
+    # Two linear layers, GELU between them, and the loss.
+    forward_ = observe(trace_, "forward")
+    assert forward_.alike
+    assert [step.path[-1] for step in forward_.steps if step.kind == "matmul"] == [
+        "aten::addmm"
+    ] * 2
 
 
 # ── Which region ──────────────────────────────────────────────────────────────────────────────────
