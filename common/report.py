@@ -253,7 +253,9 @@ def work(seen: Observation) -> str:
     if any(forward.undecided for forward in seen.forwards):
         return "unknown kernels"
     found = " + ".join(
-        f"{count} {_many(name)}" if isinstance(count, list) else plural(count, name)
+        f"{min(count)} to {max(count)} {_many(name)}"
+        if isinstance(count, list)
+        else plural(count, name)
         for name in ("kernel", "copy", "memset")
         if (count := per_forward(seen, name))
     )

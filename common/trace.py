@@ -271,15 +271,9 @@ def read(
 
     def attempt(decoders: _Decoders) -> Trace:
         try:
-            try:
-                return _read(path, blocks, decoders)
-            except _NotInPieces:
-                return _read(path, blocks, decoders, whole=True)
-        except UserError:
-            if salvage:
-                with contextlib.suppress(_NotInPieces):  # not even a list of events is there
-                    return _read_sound(path, blocks(), decoders)
-            raise
+            return _read(path, blocks, _pieces(blocks(), salvage), decoders, salvage)
+        except _NotInPieces:
+            return _read(path, blocks, _whole(blocks()), decoders)
 
     try:
         found = attempt(FLOATS)
@@ -291,39 +285,26 @@ def read(
 Blocks = Callable[[], Iterator[bytes]]
 
 
-def _read(path: Path, blocks: Blocks, decoders: _Decoders, whole: bool = False) -> Trace:
-    """Raises _NotInPieces unless the `whole` is asked for."""
+def _read(
+    path: Path, blocks: Blocks, pieces: Iterator["_Piece"], decoders: _Decoders, salvage=False
+) -> Trace:
     events, begun = _Events(), None
-    for piece in _whole(blocks()) if whole else _pieces(blocks()):
+    for piece in pieces:
         if begun:
             piece = piece._replace(start=begun.start, text=begun.text + begun.gap + piece.text)
             begun = None
         try:
             events.add(*decoders.decode(piece.json))
         except (msgspec.DecodeError, RecursionError) as error:
-            if piece.last or not re.search("truncated|trailing", str(error)):
-                raise _refusal(path, blocks, error, piece, events.count) from error
-            # Cut inside an event, or behind the list: what follows belongs to it.
-            begun = piece
-            if not 0 < len(piece.text) < MOST:
+            unfinished = not piece.last and re.search("truncated|trailing", str(error))
+            if unfinished and 0 < len(piece.text) < MOST:
+                begun = piece  # cut inside an event, or behind the list: it goes on
+            elif salvage:
+                events.add_sound(piece, decoders)
+            elif unfinished:
                 raise _NotInPieces from error
-    return events.trace(path)
-
-
-def _read_sound(path: Path, blocks: Iterator[bytes], decoders: _Decoders) -> Trace:
-    """What is sound in a file that is not: events, and what stands before and behind them."""
-    events = _Events()
-    for piece in _pieces(blocks, sound=True):
-        if not piece.text and not piece.last:  # the head
-            if not events.try_to_add(piece.json, decoders):
-                events.left_out += len(piece.opening)
-            continue
-        text, foot = _foot(piece.text, decoders) if piece.last else (piece.text, b"")
-        if not events.try_to_add(b"[" + text + b"]", decoders):
-            for one in _BETWEEN.split(text):
-                events.add_sound(one, decoders)
-        if foot:
-            events.try_to_add(OPENING + foot, decoders)
+            else:
+                raise _refusal(path, blocks, error, piece, events.count) from error
     return events.trace(path)
 
 
@@ -392,22 +373,31 @@ class _Events:
         self._mixed = self._mixed or process != self._processes[-1]
         self._process = process
 
-    def try_to_add(self, text: bytes, decoders: _Decoders) -> bool:
+    def add_sound(self, piece: "_Piece", decoders: _Decoders) -> None:
+        """What is sound in a piece that is not: single events, and the foot behind them."""
+        if not piece.text:  # the head
+            self.left_out += len(piece.opening)
+            return
+        text, foot = _foot(piece.text, decoders) if piece.last else (piece.text, b"")
+        for one in _BETWEEN.split(text):
+            # With whatever stands behind the last one, if that is no foot.
+            ends = (match.end() for match in re.finditer(rb"\}(?=\s*\])", one))
+            for end in (len(one), *ends):
+                if self._try(b"[" + one[:end] + b"]", decoders):
+                    self.left_out += len(one) - end
+                    break
+            else:
+                self.left_out += len(one)
+                self.left_out_events += 1
+        if foot:
+            self._try(OPENING + foot, decoders)
+
+    def _try(self, text: bytes, decoders: _Decoders) -> bool:
         try:
             self.add(*decoders.decode(text))
         except (msgspec.DecodeError, RecursionError):
             return False
         return True
-
-    def add_sound(self, text: bytes, decoders: _Decoders) -> None:
-        """One event, with whatever stands behind it at the end of the list."""
-        ends = (match.end() for match in re.finditer(rb"\}(?=\s*\])", text))
-        for end in (len(text), *ends):
-            if self.try_to_add(b"[" + text[:end] + b"]", decoders):
-                self.left_out += len(text) - end
-                return
-        self.left_out += len(text)
-        self.left_out_events += 1
 
     def trace(self, path: Path) -> Trace:
         if not self._timed:
@@ -537,12 +527,12 @@ class _Piece(NamedTuple):
         return self.opening + self.text + self.closing if self.opening else self.text
 
 
-def _pieces(blocks: Iterator[bytes], sound: bool = False) -> Iterator[_Piece]:
-    """Raises _NotInPieces when there would be only one, unless `sound` asks for whatever there
+def _pieces(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[_Piece]:
+    """Raises _NotInPieces when there would be only one, unless `salvage` asks for whatever there
     is."""
     rest = next(blocks, b"")
     begin = _LIST.search(rest)
-    if not begin or len(rest) < BLOCK and not sound:
+    if not begin or len(rest) < BLOCK and not salvage:
         raise _NotInPieces
     start = begin.end()
     head, rest = rest[:start], rest[start:]
@@ -553,7 +543,7 @@ def _pieces(blocks: Iterator[bytes], sound: bool = False) -> Iterator[_Piece]:
         if cut := _last_cut(rest):
             yield _Piece(start, b"[", rest[: cut.start()], b"]", cut[0])
             start, rest = start + cut.end(), rest[cut.end() :]
-        elif len(rest) > MOST and not sound:
+        elif len(rest) > MOST and not salvage:
             raise _NotInPieces
     yield _Piece(start, b"[" if alone else OPENING, rest)
 

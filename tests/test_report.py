@@ -184,7 +184,7 @@ def test_sums(tmp_path):
     assert of(one, two) == "1 kernel a forward (2 forwards, alike) · GPU 6 µs · CPU 30 ± 0 µs"
     other = forward(900, ("mul", "k", 7), ("mul", "copy", 2), ("zero_", "memset", 1))
     assert of(one, other).startswith(
-        "1 kernel + [0, 1] copies + [0, 1] memsets a forward (2 forwards, not alike)"
+        "1 kernel + 0 to 1 copies + 0 to 1 memsets a forward (2 forwards, not alike)"
     )
     assert of(region(0, 30)) == "0 working ops a forward (1 forward) · CPU 30 µs"
     assert of(region(0, 30), launch(1, 5, "cudaMemcpyAsync"), kernel(8, 90, 1)).startswith(
