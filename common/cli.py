@@ -41,15 +41,18 @@ def parse(
 ) -> T:
     """Read `argv` (default: the process's) into the dataclass `options`.
 
-    `example` is what the help shows after the command's name; `module` is set for commands run with
-    `-m`. Raises UserError for anything unreadable.
+    `example` is what the help shows after the command's name, in one line or several; `module` is
+    set for commands run with `-m`. Raises UserError for anything unreadable.
     """
     command = f"uv run -m {module}" if module else f"uv run {Path(sys.argv[0]).name}"
+    examples = example.split("\n")
     # A fixed width: help is the same text everywhere and can stand in the README.
     parser = _Parser(
         prog=command,
         description=description,
-        epilog=f"example:\n  {command} {example}",
+        epilog="\n  ".join(
+            [f"example{'s' * (len(examples) > 1)}:", *(f"{command} {line}" for line in examples)]
+        ),
         allow_abbrev=False,
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
             prog, max_help_position=30, width=100

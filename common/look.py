@@ -1,7 +1,8 @@
 """Look at any trace of torch.profiler: what one labelled forward did, kernel by kernel.
 
 Two traces are laid side by side; a trace of several labels is surveyed. Nothing here needs torch or
-a GPU.
+a GPU. Exit codes: 0 an answer, 1 the reader of the output went away, 2 an error, which is one line
+on stderr, 130 interrupted.
 """
 
 import gc
@@ -17,6 +18,14 @@ from common.compare import align, parse_guess, rows
 from common.observe import observe
 from common.survey import survey
 from common.trace import MAX_GB, Trace, read
+
+PATIENCE = 2  # seconds
+EXAMPLES = """\
+trace.json                    one forward, or a survey of several labels
+trace.json --region forward   the label to look at
+trace.json --guess "matmul softmax matmul"
+a.json b.json.gz              two recordings, step by step
+trace.json --salvage --json   what a damaged file still holds, for a program"""
 
 
 @dataclass(frozen=True)
@@ -89,11 +98,11 @@ def _read(path: Path, options: Options) -> Trace:
 
 
 def _progress() -> Callable[[float], None]:
-    """A share of the file on the terminal, once reading has taken two seconds."""
+    """A share of the file on the terminal, once reading has taken a while."""
     start = time.monotonic()
 
     def show(share: float) -> None:
-        if time.monotonic() - start > 2:
+        if time.monotonic() - start > PATIENCE:
             print(f"\rreading … {100 * share:.0f} %", end="", file=sys.stderr, flush=True)
 
     return show
@@ -102,4 +111,4 @@ def _progress() -> Callable[[float], None]:
 if __name__ == "__main__":
     gc.disable()  # a trace is millions of objects without a cycle, and the process ends soon
     with one_line_errors():
-        look(parse(Options, __doc__, "trace.json --region forward", module="common.look"))
+        look(parse(Options, __doc__, EXAMPLES, module="common.look"))

@@ -15,7 +15,7 @@ from rich.text import Text
 from common.cli import shown
 from common.compare import Answer, Claim, Pair, Row, differences, wrappers
 from common.facts import POST_GPU
-from common.kernel_names import brief
+from common.kernel_names import brief, decode
 from common.observe import Observation, Step
 from common.privacy import Finding
 from common.survey import Survey, Total
@@ -282,7 +282,7 @@ def microseconds(ns: float | None) -> str:
 def duration(ns: float | None, spread: float | None = None) -> str:
     if ns is None:
         return "unknown"
-    unit, word = (1e6, "ms") if ns >= 1e6 else (1e3, "µs")
+    unit, word = (1e9, "s") if ns >= 1e9 else (1e6, "ms") if ns >= 1e6 else (1e3, "µs")
     more = f" ± {_digits(spread / unit)}" if spread is not None else ""
     return f"{_digits(ns / unit)}{more} {word}"
 
@@ -331,12 +331,20 @@ def show_survey(out: Console, seen: Survey) -> None:
             continue
         _print(out)
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=64)
-        for name in ("times", *([cpu] if cpu else []), *(["GPU"] if on_gpu else [])):
+        kernels = totals is seen.kernels
+        table.add_column(title, max_width=64)  # gives way where there is no room; no number does
+        if kernels:
+            table.add_column("which is", no_wrap=True)
+        columns = ["times", *([cpu] if cpu else []), *(["GPU"] if on_gpu else [])]
+        for name in columns + (["share"] if kernels else []):
             table.add_column(name, justify="right", no_wrap=True)
         for total in totals[:MOST]:
             times = ([total.cpu] if cpu else []) + ([total.gpu] if on_gpu else [])
-            table.add_row(Text(total.name), f"{total.count:,}", *map(duration, times))
+            cells = [f"{total.count:,}", *map(duration, times)]
+            if kernels:
+                cells.insert(0, brief(decode(total.name)))
+                cells.append(percent(total.gpu / seen.usage.work) if seen.usage.work else "")
+            table.add_row(Text(total.name, no_wrap=True, overflow="ellipsis"), *cells)
         _print(out, table)
         if more := totals[MOST:]:
             _print(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
@@ -365,13 +373,14 @@ def survey_warnings(seen: Survey) -> list[str]:
 def survey_json(seen: Survey) -> dict:
     on_gpu = bool(seen.trace.gpu)
 
-    def each(totals: Sequence[Total], cpu: str | None) -> list[dict]:
+    def each(totals: Sequence[Total], cpu: str = "", kernels: bool = False) -> list[dict]:
         return [
             {
                 "name": total.name,
                 "count": total.count,
                 **({cpu: _us(total.cpu)} if cpu else {}),
                 "gpu_us": _us(total.gpu) if on_gpu else None,
+                **({"family": decode(total.name).family} if kernels else {}),
             }
             for total in totals
         ]
@@ -379,7 +388,7 @@ def survey_json(seen: Survey) -> dict:
     return {
         "file": shown(seen.trace.path),
         "labels": each(seen.labels, "cpu_us"),
-        "kernels": each(seen.kernels, None),
+        "kernels": each(seen.kernels, kernels=True),
         "ops": each(seen.ops, "self_cpu_us"),
         "gpu": usage_json(seen.usage),
         "warnings": survey_warnings(seen),

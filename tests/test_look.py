@@ -4,12 +4,26 @@ import gzip
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
 
 import pytest
-from build import NVJET, ROOT, forward, recording, region, story, trace, truth, write
+from build import (
+    FFMA,
+    FLASH,
+    NVJET,
+    ROOT,
+    SOFTMAX,
+    forward,
+    recording,
+    region,
+    story,
+    trace,
+    truth,
+    write,
+)
 
 from common.cli import one_line_errors, parse
 from common.look import Options, look
@@ -148,7 +162,7 @@ def test_a_trace_of_several_labels_is_surveyed(ask, tmp_path):
     lines = [line.split() for line in out.splitlines()]
     assert ["a", "1", "50", "µs", "30", "µs"] in lines
     assert ["b", "2", "60", "µs", "20", "µs"] in lines
-    assert [NVJET, "3", "30", "µs"] in lines
+    assert [NVJET, "nvjet", "3", "30", "µs", "60", "%"] in lines
     assert "--region LABEL looks closer at one" in out
     assert "launch-bound" in out and "memsets 40 %" in out
     assert "Tensor Cores 60 % of GPU time" in out
@@ -279,11 +293,95 @@ def test_colours_on_request_only(tmp_path):
     assert "\x1b[" in command(A, env=plain | {"FORCE_COLOR": "1", "TERM": "xterm"}).stdout
 
 
-def test_help_names_the_options():
+def test_help_names_the_options_and_shows_examples():
     done = command("--help")
     assert done.returncode == 0
-    for word in ("TRACE", "--region", "--guess", "--json", "uv run -m common.look"):
+    for word in ("TRACE", "--region", "--guess", "--json", "130 interrupted"):
         assert word in done.stdout
+    examples = done.stdout.split("\nexamples:\n")[1].splitlines()
+    assert len(examples) == 5
+    for line in examples:
+        assert line.startswith("  uv run -m common.look ") and len(line) <= 100
+        words = shlex.split(line.split("  ")[1])[4:]
+        parse(Options, "", "", words)  # each of them is one that the command takes
+
+
+# ── On a terminal ─────────────────────────────────────────────────────────────────────────────────
+
+
+def on_terminal(columns, *arguments, code="") -> str:
+    """What the command writes to a terminal of so many columns."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    start = f"import sys; from common import look; {code}"
+    run = "look.look(look.parse(look.Options, '', '', sys.argv[1:]))"
+    environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{start}\n{run}", *map(str, arguments)],
+        cwd=ROOT, stdout=theirs, stderr=theirs, stdin=theirs, env=environment,
+    )  # fmt: skip
+    os.close(theirs)
+    out = b""
+    try:
+        while data := os.read(ours, 1 << 16):
+            out += data
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return out.decode().replace("\r\n", "\n")
+
+
+def plain(text: str) -> list[str]:
+    return [line.rstrip() for line in re.sub(r"\r?\x1b\[[0-9;]*[A-Za-z]", "", text).split("\n")]
+
+
+def long_names(tmp_path):
+    """Labels, ops and kernels of a hundred letters and more, seconds of time, many calls."""
+    kernels = [FLASH, SOFTMAX, FFMA, f"triton_poi_fused_{'add_mul_' * 20}0"]
+    steps = [(f"library_{'of_a_long_name_' * 8}::op{n}", k, 123456.789) for n, k in
+             enumerate(kernels)]  # fmt: skip
+    return write(tmp_path, trace(
+        [forward(100 + n * 2_000_000, *steps, label=f"layer.{n % 3}.{'block.' * 20}")
+         for n in range(12)],
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_survey_fits_a_terminal(tmp_path, columns):
+    lines = plain(on_terminal(columns, long_names(tmp_path)))
+    assert max(map(len, lines)) <= columns
+    shown = "\n".join(lines)
+    for label in range(3):
+        assert re.search(rf"^layer\.{label}\.block\S*… +4 +360 µs +1\.98 s$", shown, re.M)
+    for number in ("12  1.48 s   25 %", "12    216 µs  1.48 s"):
+        assert shown.count(number) == 4
+    for name in ("FlashAttention-2", "ATen softmax", "cuBLAS GEMM", "Triton (compiled)"):
+        assert name in shown
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_report_fits_a_terminal(tmp_path, columns):
+    path = long_names(tmp_path)
+    label = f"layer.1.{'block.' * 20}"
+    shown = plain(on_terminal(columns, path, "--region", label))
+    assert max(map(len, shown)) <= columns
+    assert sum("123,456.8 µs   25 %" in line for line in shown) == 4
+    shown = plain(on_terminal(columns, path, path, "--region", label))
+    assert max(map(len, shown)) <= columns
+    assert sum("123,456.8 µs  123,456.8 µs  +0.0 µs" in line for line in shown) == 4
+
+
+def test_progress_shows_on_a_terminal_and_goes_away(tmp_path):
+    path = write(tmp_path, trace([forward(100 + 900 * n, ("mul", "k", 5)) for n in range(4000)]))
+    assert path.stat().st_size > 3_000_000
+    soon = on_terminal(100, path)
+    assert "reading" not in soon
+    shown = on_terminal(100, path, code="look.PATIENCE = 0")
+    shares = [int(share) for share in re.findall(r"\rreading … (\d+) %", shown)]
+    assert len(shares) >= 3 and shares == sorted(shares) and shares[-1] == 100
+    before, after = shown.rsplit("\r\x1b[K", 1)
+    assert "reading" not in after and "4000 forwards" in after and "4000" not in before
 
 
 BEHIND_THE_BORDER = (
