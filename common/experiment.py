@@ -69,6 +69,8 @@ def experiment(options: Options) -> None:
     name = options.experiment
     if options.replay is None:
         paths = record(name, options.traces, options.forwards)
+        if paths:
+            note(f"recorded in {shown(paths[0].parent)}")
     else:
         paths = [Path(options.replay) if options.replay else SHIPPED]
     seen = load(name, paths)

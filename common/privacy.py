@@ -181,8 +181,9 @@ def _path(match: re.Match) -> Iterator[Match]:
     if home := _HOME.search(match[0]):
         yield at, "personal path", f"{(home[1] or home[2] or home[3]).decode()}…", at
     elif _FILE.search(match[0]):
-        first = match[0].split(b"/")[1].decode(errors="replace")
-        yield at, "path", f"/{first}/…", at
+        first, *others = match[0].split(b"/")[1:]
+        if first != b"tmp" or len(others) > 1:  # /tmp/trace.json tells nothing of anybody
+            yield at, "path", f"/{first.decode(errors='replace')}/…", at
 
 
 def _other(data: bytes, start: int, full: set[str]) -> Iterator[Match]:

@@ -25,7 +25,8 @@ def traces_in(folder: Path, pattern: str = "**/*.json*") -> Iterator[Trace]:
 
 
 def observed(paths: Sequence[Path]) -> Iterator[Observation]:
-    """What every recording of ours shows, of the files given and of those under the folders given.
+    """What every recording of ours shows, of the files given and of those under the folders given;
+    in folders without those of common.experiment, which are made under conditions of their own.
 
     Raises UserError for a file given that is none. In folders such a file is passed over, and named
     on stderr if it is damaged; other people's traces may lie beside ours.
@@ -44,6 +45,8 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
             seen.add(place)
             try:
                 trace = read(path)
+                if given.is_dir() and trace.about.get("script", "").startswith("experiment_"):
+                    continue
                 if trace.about:
                     yield observe(trace)
                     continue

@@ -85,7 +85,9 @@ def headline(seen: Observation) -> str:
     if not about:
         devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
         return " · ".join([shown(seen.trace.path), seen.region, *devices])
-    title = " ".join(filter(None, (about["script"][:4], about["title"], about["variant"])))
+    # 04_a of the script's name; an experiment's whole.
+    script = about["script"][:4] if about["script"][:1].isdigit() else about["script"]
+    title = " ".join(filter(None, (script, about["title"], about["variant"])))
     return " · ".join(
         [
             title,

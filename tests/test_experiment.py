@@ -24,7 +24,7 @@ from build import (
     write,
 )  # fmt: skip
 
-from common import experiment
+from common import experiment, look, recordings, report
 from common.cli import one_line_errors, parse
 from common.experiment import SHIPPED, Options
 from common.privacy import scan_file
@@ -404,6 +404,35 @@ def test_errors(tmp_path, ask):
     save(tmp_path, "leak", "never", attention(100), file="other", device=device)
     said = refused(ask, "leak", "--replay", tmp_path)
     assert "recordings of several machines (NVIDIA A100, torch 2.11.0; NVIDIA H200" in said
+
+
+def test_the_documentation_explains_every_field_and_no_other(tmp_path, ask):
+    leak(tmp_path)
+    occupancy(tmp_path, ("flash", PLAIN, 49_152, 13))
+    cpu(tmp_path, a=[1, 2], b=[3, 4])
+    text = (ROOT / "docs" / "json.md").read_text().split("# The fields of `experiment --json`")[1]
+    tables = [re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.M)))
+              for part in text.split("| field | what it is |\n")[1:]]  # fmt: skip
+    found = {
+        name: json.loads(ask(name, "--json", "--replay", tmp_path)[1])
+        for name in ("leak", "occupancy", "cpu")
+    }
+    step = json.loads(json.dumps(report.as_json(experiment.load("occupancy", [tmp_path])[0])))
+    recorded = {name: set(one["recordings"][0]) - {"file"} for name, one in found.items()}
+    recorded["occupancy"] -= set(step["steps"][0])
+    assert [set(table) for table in tables] == [set(found["leak"]), *recorded.values()]
+
+
+def test_glance_leaves_experiments_out_of_a_folder(tmp_path):
+    leak(tmp_path)
+    assert list(recordings.observed([tmp_path])) == []
+    assert len(list(recordings.observed([tmp_path / "never.json"]))) == 1
+
+
+def test_look_names_the_experiment(tmp_path, capsys):
+    leak(tmp_path)
+    look.look(look.Options(traces=[tmp_path / "never.json"]))
+    assert capsys.readouterr().out.startswith("experiment_leak test attention never · bf16")
 
 
 @pytest.mark.parametrize(("name", "expected"), [("leak", 2), ("cpu", 2)])
