@@ -69,8 +69,7 @@ def experiment(options: Options) -> None:
     name = options.experiment
     if options.replay is None:
         paths = record(name, options.traces, options.forwards)
-        if paths:
-            note(f"recorded in {shown(paths[0].parent)}")
+        note(f"recorded in {shown(paths[0].parent)}")
     else:
         paths = [Path(options.replay) if options.replay else SHIPPED]
     seen = load(name, paths)
@@ -102,7 +101,7 @@ def experiment(options: Options) -> None:
 def load(name: str, paths: Sequence[Path]) -> list[Observation]:
     """What the recordings of this experiment show: all of one machine.
 
-    Raises UserError when there are none, or of several GPUs or versions.
+    Raises UserError when there are none, two of one kind, or some of several GPUs or versions.
     """
     seen = []
     for path in paths:
@@ -125,6 +124,14 @@ def load(name: str, paths: Sequence[Path]) -> list[Observation]:
             f"recordings of several machines ({'; '.join(sorted(machines))}): give the folder of "
             "one with --replay"
         )
+    files = {}
+    for one in seen:
+        kind = one.about["variant"], str(one.about["shape"])
+        if files.setdefault(kind, one.trace.path) != one.trace.path:
+            raise UserError(
+                f"two recordings of {' '.join(kind)}: {shown(files[kind])} and "
+                f"{shown(one.trace.path)}; give a folder with one of them"
+            )
     return seen
 
 
@@ -161,18 +168,21 @@ class Leak:
         return None if None in times else sum(times)
 
     @property
-    def before(self) -> bool:
-        """Whether what has no launch in the file started before all that has one."""
+    def from_warm_up(self) -> bool:
+        """Whether something has no launch in the file, and all such started before all that has
+        one. Otherwise launch records may have been lost."""
         launched = [s.gpu.start for f in self.seen.forwards for s in f.steps if s.gpu]
         starts = [event.start for event in self.seen.leaked]
-        return None not in (*starts, *launched) and max(starts) < min(launched)
+        if not starts or not launched or None in (*starts, *launched):
+            return False
+        return max(starts) < min(launched)
 
     @property
     def total_is_of_the_file(self) -> bool:
         """Whether the table's total is the sum of all GPU events, as exactly as it is printed."""
         if self.total_ns is None or self.file_ns is None:
             return False
-        unit = next(unit for unit in UNITS.values() if self.total_ns < 1000 * unit)
+        unit = next((unit for unit in UNITS.values() if self.total_ns < 1000 * unit), 1e9)
         return abs(self.total_ns - self.file_ns) <= unit / 1e3
 
 
@@ -216,11 +226,11 @@ def leak(seen: Sequence[Observation]) -> Result:
     )  # fmt: skip
     never, after = by["never"], by["warm-up"]
     conclusions = [_of_total("Not synchronised", never), _of_total("Synchronised", after)]
-    if never.seen.leaked and not after.seen.leaked:
-        conclusions.append("One synchronise at the end of the warm-up keeps them out.")
-    elif after.seen.leaked:
+    if after.from_warm_up:
         conclusions.append("The synchronise did not keep them out.")
-    else:
+    elif never.from_warm_up and not after.seen.leaked:
+        conclusions.append("One synchronise at the end of the warm-up keeps them out.")
+    elif not never.seen.leaked and not after.seen.leaked:
         conclusions.append(
             "Here the synchronise makes no difference: the warm-up's work had ended before "
             "recording started. Longer forwards may show one."
@@ -247,7 +257,7 @@ def _of_total(how: str, one: Leak) -> str:
         time = report.microseconds(one.leaked_ns)
         whence = (
             "launched by the warm-up and still running when recording started"
-            if one.before
+            if one.from_warm_up
             else "without a launch in the file"
         )
         holds.append(f"{count} of {time}, {whence}")
@@ -498,6 +508,8 @@ def record(name: str, traces: Path, forwards: int) -> list[Path]:
                 made.append(record_one(name, recipe, traces, progress))
             except UserError as error:
                 note(f"{recipe.variant} is left out: {error}")
+    if not made:
+        raise UserError(f"nothing of the experiment {name} could be recorded; the notes say why")
     return made
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from statistics import mean, stdev
+from types import SimpleNamespace
 
 import pytest
 from build import (
@@ -123,9 +124,9 @@ def test_leak_concludes_the_opposite_where_the_traces_do(tmp_path, ask):
 
 def test_leak_does_not_blame_the_warm_up_for_lost_launches(tmp_path, ask):
     late = leak(tmp_path, never=[kernel(901, 30_000, 300)], never_total="1.200ms")
-    assert conclusions(ask, "leak", late)[0].endswith(
-        "1 event of 300.0 µs, without a launch in the file."
-    )
+    said = conclusions(ask, "leak", late)
+    assert said[0].endswith("1 event of 300.0 µs, without a launch in the file.")
+    assert len(said) == 2  # and nothing of what the synchronise did
 
 
 def test_leak_says_what_else_a_total_holds(tmp_path, ask):
@@ -433,6 +434,34 @@ def test_look_names_the_experiment(tmp_path, capsys):
     leak(tmp_path)
     look.look(look.Options(traces=[tmp_path / "never.json"]))
     assert capsys.readouterr().out.startswith("experiment_leak test attention never · bf16")
+
+
+def test_a_variant_that_the_gpu_refuses_is_named_and_left_out(monkeypatch, capsys, tmp_path):
+    """With a GPU and recordings that are none."""
+    from common.cli import UserError
+
+    def one(name, recipe, traces, progress):
+        if recipe.variant in refuses:
+            raise UserError("not on this GPU")
+        return traces / recipe.variant
+
+    gpu = SimpleNamespace(device="cuda")
+    monkeypatch.setattr("common.workload.choose", lambda options: (gpu, None))
+    monkeypatch.setattr(experiment, "record_one", one)
+    refuses = {"cudnn"}
+    made = experiment.record("cpu", tmp_path, 100)
+    assert [path.name for path in made] == ["math", "efficient", "flash"]
+    assert capsys.readouterr().err == "note: cudnn is left out: not on this GPU\n"
+    refuses = set(experiment.BACKENDS)
+    with pytest.raises(UserError, match="nothing of the experiment cpu could be recorded"):
+        experiment.record("cpu", tmp_path, 100)
+
+
+def test_two_of_one_kind_are_not_mixed(tmp_path, ask):
+    leak(tmp_path)
+    save(tmp_path, "leak", "never", attention(100), file="again")
+    said = refused(ask, "leak", "--replay", tmp_path)
+    assert "two recordings of never [2, 4, 256, 64]: " in said and "again.json" in said
 
 
 @pytest.mark.parametrize(("name", "expected"), [("leak", 2), ("cpu", 2)])
