@@ -52,6 +52,8 @@ class Options:
 
 def contenders(work: Workload) -> dict[str, Attention]:
     """What can run this shape on this GPU."""
+    # A second length would make flex compile once for any length, which is slower.
+    torch._dynamo.reset()
     script = runpy.run_path(str(Path(__file__).parent.parent / "04_d_kernels_attention.py"))
     found = {
         "flash": partial(_sdpa, SDPBackend.FLASH_ATTENTION),

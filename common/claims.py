@@ -142,8 +142,11 @@ def forwards_alike(evidence: Evidence) -> Answer:
         return not_visible(NO_GPU)
     if len(seen.forwards) < 2:
         return not_visible("one forward alone")
-    counts = ", ".join(str(len(forward.steps)) for forward in seen.forwards)
-    return yes_if(seen.alike, f"{counts} pieces of GPU work in its {len(seen.forwards)} forwards")
+    counts = sorted({len(forward.steps) for forward in seen.forwards})
+    return yes_if(
+        seen.alike,
+        f"{' or '.join(map(str, counts))} on the GPU in each of {len(seen.forwards)} forwards",
+    )
 
 
 def one_kernel(kind: str) -> Question:
