@@ -128,13 +128,16 @@ TILES = [tile(64, 64, 4, 3), tile(128, 64, 8, 3), tile(128, 128, 8, 3), tile(64,
 tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], cache_results=True)(flash_attention_triton)
 
 
-def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def triton_attention(q, k, v, tiles: triton.Config | None = None) -> torch.Tensor:
     """Causal attention of [batch, heads, seq, head_dim] tensors, bf16 or fp16, head_dim up to 256.
 
-    k and v may have fewer heads than q: a whole number of q's heads then shares each.
+    k and v may have fewer heads than q: a whole number of q's heads then shares each. `tiles` are
+    used instead of the tuned ones.
     """
-    if INTERPRETED and q.dtype == torch.bfloat16:  # NumPy has no bf16
-        return triton_attention(q.float(), k.float(), v.float()).to(q.dtype)
+    if INTERPRETED:
+        tiles = TILES[-1]
+        if q.dtype == torch.bfloat16:  # NumPy has no bf16
+            return triton_attention(q.float(), k.float(), v.float()).to(q.dtype)
     batch, heads, seq, head_dim = q.shape
     q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
     out = torch.empty_like(q)
@@ -143,11 +146,14 @@ def triton_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
         "HEAD_DIM": head_dim,
         "BLOCK_D": max(16, triton.next_power_of_2(head_dim)),
     }
-    kernel, more = (flash_attention_triton, TILES[-1].kwargs) if INTERPRETED else (tuned, {})
+    kernel = tuned
+    if tiles:
+        kernel = flash_attention_triton
+        constants |= tiles.kwargs | {"num_warps": tiles.num_warps, "num_stages": tiles.num_stages}
     kernel[lambda meta: (batch * heads, triton.cdiv(seq, meta["BLOCK_M"]))](
         q, k, v, out,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
-        heads, heads // k.shape[1], seq, **constants, **more,
+        heads, heads // k.shape[1], seq, **constants,
     )  # fmt: skip
     return out
 

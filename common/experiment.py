@@ -7,6 +7,8 @@ this machine's GPU, or reads recordings with --replay, and draws its conclusion 
                 launched, or of the shared memory they take?
     cpu         which SDPA backend costs most CPU time, and which cannot be told apart: many
                 forwards, each waited for, so that no launch waits for the GPU
+    tuning      what a trace shows of an autotuned kernel that was not warmed up: the first recorded
+                forward has forgotten which tiles are fastest
 """
 
 import re
@@ -14,6 +16,7 @@ import runpy
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -38,9 +41,9 @@ BACKENDS = ("math", "efficient", "flash", "cudnn")
 class Options:
     experiment: str = option(
         None,
-        "leak, occupancy or cpu",
+        "leak, occupancy, cpu or tuning",
         positional=True,
-        choices=("leak", "occupancy", "cpu"),
+        choices=("leak", "occupancy", "cpu", "tuning"),
         metavar="EXPERIMENT",
     )
     replay: str | None = option(
@@ -463,6 +466,66 @@ def _most(ranked: Sequence[str], times: dict[str, list[int]]) -> str:
     )
 
 
+# ── tuning ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tuning(seen: Sequence[Observation]) -> Result:
+    """What each forward ran: the kernel in how many forms, and what else."""
+    (one,) = seen
+    lines, found = [], []
+    for number, forward in enumerate(one.forwards, 1):
+        kernels = [step for step in forward.steps if step.kind == "attention"]
+        others = [step for step in forward.steps if step.kind != "attention"]
+        forms = {(step.gpu.grid, step.gpu.block, step.gpu.shared_memory) for step in kernels}
+        kinds = ", ".join(dict.fromkeys(step.kind for step in others))
+        times = [step.ns for step in forward.steps]
+        gpu = None if None in times else sum(times)
+        lines.append(
+            [
+                f"forward {number}",
+                f"{len(kernels)}",
+                f"{len(forms)}",
+                f"{len(others)} {kinds}".rstrip(),
+                report.duration(gpu),
+                report.duration(forward.cpu_ns),
+            ]
+        )
+        found.append(
+            {
+                "forward": number,
+                "attention_kernels": len(kernels),
+                "forms_of_the_kernel": len(forms),
+                "other_gpu_events": len(others),
+                "gpu_us": _us(gpu),
+                "cpu_us": _us(forward.cpu_ns),
+            }
+        )
+    heads = ("", "attention\nkernels", "forms\nof it", "others", "GPU", "CPU")
+    return Result(heads, lines, found, _of_tuning(one, found))
+
+
+def _of_tuning(one: Observation, found: Sequence[dict]) -> list[str]:
+    first, *later = found
+    alike = {(f["attention_kernels"], f["other_gpu_events"]) for f in later}
+    if not later or alike != {(1, 0)} or first["attention_kernels"] <= 1:
+        return ["No forward that tunes stands before forwards that do not: nothing to tell apart."]
+    (chosen,) = {step.gpu.grid for forward in one.forwards[1:] for step in forward.steps}
+    said = [
+        f"Tuning shows as {first['attention_kernels']} runs of one kernel in "
+        f"{first['forms_of_the_kernel']} forms (grid, block, shared memory), and "
+        f"{first['other_gpu_events']} events between them that are not attention; the form kept "
+        f"has grid {'×'.join(map(str, chosen))}."
+    ]
+    if first["gpu_us"] and None not in [f["gpu_us"] for f in later]:
+        usual = mean(f["gpu_us"] for f in later)
+        said.append(
+            f"An average over these {len(found)} forwards would say "
+            f"{report.duration(mean(f['gpu_us'] for f in found) * 1e3)} of GPU time a forward; "
+            f"without the first it is {report.duration(usual * 1e3)}."
+        )
+    return said
+
+
 def _us(ns: float | None) -> float | None:
     return None if ns is None else round(ns / 1e3, 3)
 
@@ -471,6 +534,7 @@ READERS: dict[str, Callable[[Sequence[Observation]], Result]] = {
     "leak": leak,
     "occupancy": occupancy,
     "cpu": cpu,
+    "tuning": tuning,
 }
 
 # ── Recording: from here on with torch ────────────────────────────────────────────────────────────
@@ -532,14 +596,49 @@ def recipes(name: str, work: "Workload", forwards: int) -> list[Recipe]:
             for backend in BACKENDS
         ]
     script = runpy.run_path(str(ROOT / "04_d_kernels_attention.py"))
+    if name == "tuning":
+        return [Recipe("triton", work, Forgetful(script), "kernels", "flash_kernel_fwd")]
+    small = partial(script["triton_attention"], tiles=script["TILES"][-1])
     wide = replace(work, head_dim=2 * work.head_dim)
     return [
         Recipe("flash", work, sdpa, "SDPA", "sdpa_fwd", "flash"),
         Recipe("flash", wide, sdpa, "SDPA", "sdpa_fwd", "flash"),
         Recipe("cudnn", work, sdpa, "SDPA", "sdpa_fwd", "cudnn"),
         Recipe("triton", work, script["triton_attention"], "kernels", "flash_kernel_fwd"),
-        Recipe("triton", wide, script["triton_attention"], "kernels", "flash_kernel_fwd"),
+        Recipe("triton-small", work, small, "kernels", "flash_kernel_fwd"),
     ]
+
+
+class Forgetful:
+    """04_d's kernel, whose tuner forgets its choice at the first recorded forward."""
+
+    BEFORE = 4  # forwards: the check of the result, the memory's, the wait and the warm-up
+    MS = 4  # of runs that the tuner gives each configuration; Triton's own default is 100
+
+    def __init__(self, script: dict):
+        import triton
+
+        self.calls = 0
+        self.attention = script["triton_attention"]
+        self.tuned = triton.autotune(script["TILES"], key=["HEAD_DIM", "seq"], do_bench=self.bench)(
+            script["flash_attention_triton"]
+        )
+        # The function looks its tuned kernel up in the script's own names.
+        self.attention.__globals__["tuned"] = self.tuned
+
+    def bench(self, kernel, quantiles):
+        from triton.testing import do_bench
+
+        return do_bench(kernel, warmup=1, rep=self.MS, quantiles=quantiles)
+
+    def configuration(self) -> str:
+        return f"tuned in the first recorded forward, {self.MS} ms a configuration"
+
+    def __call__(self, q, k, v):
+        self.calls += 1
+        if self.calls == self.BEFORE + 1:
+            self.tuned.cache.clear()
+        return self.attention(q, k, v)
 
 
 def record_one(name: str, recipe: Recipe, traces: Path, progress=lambda doing: None) -> Path:
