@@ -302,18 +302,16 @@ def occupancy(seen: Sequence[Observation]) -> Result:
             [
                 row.name,
                 row.step.call or "unknown",
-                f"{_count(gpu.registers)} × {_count(threads)}",
+                f"{_count(gpu.registers)}×{_count(threads)}",
                 _count(gpu.shared_memory),
                 _percent(row.reported),
                 _percent(row.opted_in),
-                f"{fits.warps} of {fits.max_warps}" if fits else "unknown",
-                ", ".join(limit.removesuffix(" memory") for limit in fits.limits)
-                if fits
-                else "unknown",
+                f"{fits.warps}/{fits.max_warps}" if fits else "unknown",
+                _limits(fits.limits) if fits else "unknown",
             ]
         )
     heads = (
-        "kernel,\nhead_dim", "launched by", "registers\n× threads", "shared\nbytes",
+        "kernel,\nhead_dim", "launched by", "registers\n×threads", "shared\nbytes",
         "profiler\nsays", "with true\nlimit", "warps\nthat fit", "limited by",
     )  # fmt: skip
     found = [
@@ -334,6 +332,12 @@ def _count(number: int | None) -> str:
 
 def _percent(number: float | None) -> str:
     return "unknown" if number is None else f"{number:.0f} %"
+
+
+def _limits(names: Sequence[str]) -> str:
+    if set(names) == {"registers", "shared memory"}:
+        return "both"
+    return ", ".join(name.removesuffix(" memory") for name in names)
 
 
 def _footprint(seen: Observation) -> Footprint:
@@ -492,6 +496,7 @@ def tuning(seen: Sequence[Observation]) -> Result:
         )
         found.append(
             {
+                "file": shown(one.trace.path),
                 "forward": number,
                 "attention_kernels": len(kernels),
                 "forms_of_the_kernel": len(forms),

@@ -16,6 +16,7 @@ SCRIPTS = {
     "04_a": "04_a_naive_attention",
     "04_b": "04_b_inplace_ops_attention",
     "04_c": "04_c_sdpa_attention",
+    "04_d": "04_d_kernels_attention",
 }
 BACKENDS = ("auto", "math", "efficient", "flash", "cudnn")
 

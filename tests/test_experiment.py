@@ -229,9 +229,9 @@ def test_shared_memory_decides_and_the_launch_call_does_not(tmp_path, ask):
     code, out, _ = ask("occupancy", "--replay", folder)
     lines = [re.split(r"  +", line.strip()) for line in out.splitlines()]
     # 168 registers × 128 threads: three blocks of 12 a quarter of the registers, 12 of 64 warps.
-    assert ["flash 64", PLAIN, "168 × 128", "49,152", "13 %", "19 %", "12 of 64",
+    assert ["flash 64", PLAIN, "168×128", "49,152", "13 %", "19 %", "12/64",
             "registers"] in lines  # fmt: skip
-    assert ["cudnn 64", EX, "168 × 128", "134,144", "0 %", "6 %", "4 of 64",
+    assert ["cudnn 64", EX, "168×128", "134,144", "0 %", "6 %", "4/64",
             "shared"] in lines  # fmt: skip
     assert all(len(line) <= 100 for line in out.splitlines())
 
@@ -411,12 +411,13 @@ def test_the_documentation_explains_every_field_and_no_other(tmp_path, ask):
     leak(tmp_path)
     occupancy(tmp_path, ("flash", PLAIN, 49_152, 13))
     cpu(tmp_path, a=[1, 2], b=[3, 4])
+    save(tmp_path, "tuning", "triton", tuned(5000, 128, 256))
     text = (ROOT / "docs" / "json.md").read_text().split("# The fields of `experiment --json`")[1]
     tables = [re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.M)))
               for part in text.split("| field | what it is |\n")[1:]]  # fmt: skip
     found = {
         name: json.loads(ask(name, "--json", "--replay", tmp_path)[1])
-        for name in ("leak", "occupancy", "cpu")
+        for name in ("leak", "occupancy", "cpu", "tuning")
     }
     step = json.loads(json.dumps(report.as_json(experiment.load("occupancy", [tmp_path])[0])))
     recorded = {name: set(one["recordings"][0]) - {"file"} for name, one in found.items()}
@@ -512,11 +513,50 @@ def test_when_the_harness_synchronises(monkeypatch, synchronise, expected):
     assert after == expected
 
 
+# ── tuning ────────────────────────────────────────────────────────────────────────────────────────
+
+FILL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>"
+
+
+def tuned(ts, *blocks):
+    """A forward that runs attention once with each block size, a fill before each."""
+    events = [region(ts, 900)]
+    for number, block in enumerate(blocks):
+        events += forward(ts + 10 + 100 * number, ("fill_", FILL, 50), first=ts + 10 * number)[1:]
+        events += forward(
+            ts + 50 + 100 * number, ("triton", FLASH, 60), first=ts + 10 * number + 1,
+            block=[block, 1, 1],
+        )[1:]  # fmt: skip
+    return events
+
+
+def test_tuning_counts_the_runs_and_the_forms_of_the_kernel(tmp_path, ask):
+    once = ("sdpa", FLASH, 55)
+    save(tmp_path, "tuning", "triton", tuned(5000, 128, 256, 128), forward(8000, once),
+         forward(9000, once))  # fmt: skip
+    code, out, err = ask("tuning", "--json", "--replay", tmp_path)
+    assert code == 0, err
+    found = json.loads(out)
+    first, second, third = found["recordings"]
+    assert first["attention_kernels"] == 3 and first["forms_of_the_kernel"] == 2
+    assert first["other_gpu_events"] == 3 and first["gpu_us"] == 330
+    assert second["attention_kernels"] == third["attention_kernels"] == 1
+    runs, average = found["conclusions"]
+    assert "3 runs of one kernel in 2 forms" in runs and "3 events" in runs
+    assert "147 µs" in average and "55 µs" in average  # (330 + 55 + 55) / 3
+
+
+def test_tuning_that_does_not_show_is_not_claimed(tmp_path, ask):
+    once = ("sdpa", FLASH, 55)
+    save(tmp_path, "tuning", "triton", forward(5000, once), forward(8000, once))
+    (said,) = conclusions(ask, "tuning", tmp_path)
+    assert said.startswith("No forward that tunes")
+
+
 # ── what is shipped ───────────────────────────────────────────────────────────────────────────────
 
 WAITING = pytest.mark.skipif(not SHIPPED.exists(), reason="no recordings are shipped yet")
-KERNELS = {"flash 64", "flash 128", "cudnn 64",
-           "triton 64", "triton 128"}  # fmt: skip
+KERNELS = {"flash 64", "flash 128", "cudnn 64", "triton 64", "triton-small 64"}
 
 
 def shipped(ask, name) -> dict:
@@ -564,6 +604,15 @@ def test_shipped_cpu(ask):
     found = shipped(ask, "cpu")
     assert {one["backend"] for one in found["recordings"]} == set(experiment.BACKENDS)
     assert all(one["forwards"] >= 100 for one in found["recordings"])
+
+
+@WAITING
+def test_shipped_tuning(ask):
+    found = shipped(ask, "tuning")
+    first, *later = found["recordings"]
+    assert first["attention_kernels"] > first["forms_of_the_kernel"] > 1
+    assert [f["attention_kernels"] for f in later] == [1, 1]
+    assert "Tuning shows" in found["conclusions"][0]
 
 
 @WAITING

@@ -81,7 +81,9 @@ def test_what_cannot_be_read_or_is_not_ours_is_passed_over(tmp_path):
 
 def test_siblings_are_the_other_recordings_of_the_same_workload():
     beside = found(recording("04_a"))
-    assert set(beside) == {(SCRIPTS["04_b"], "")} | {(SCRIPT, backend) for backend in BACKENDS}
+    kernels = {(SCRIPTS["04_d"], kernel) for kernel in ("triton", "gluon", "flex", "fa4")}
+    backends = {(SCRIPT, backend) for backend in BACKENDS}
+    assert set(beside) == {(SCRIPTS["04_b"], "")} | backends | kernels
     assert all(path.name.endswith("eager.json.gz") for path in beside.values())
 
 
