@@ -52,7 +52,8 @@ OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 
 BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
 MOST = 16 * BLOCK  # of one piece
-MAX_GB = 16  # that a gzip file may unpack to
+WHOLE = 1 << 30  # bytes of a file that cannot be cut
+MAX_GB = 4  # that a gzip file may unpack to
 
 
 # Structs that the garbage collector need not look at: less memory and time than dataclasses.
@@ -273,7 +274,7 @@ def read(
         try:
             return _read(path, blocks, _pieces(blocks(), salvage), decoders, salvage)
         except _NotInPieces:
-            return _read(path, blocks, _whole(blocks()), decoders)
+            return _read(path, blocks, _whole(path, blocks()), decoders)
 
     try:
         found = attempt(FLOATS)
@@ -505,7 +506,7 @@ _LIST = re.compile(rb'\A\s*\[|"traceEvents"\s*:\s*\[')
 OPENING = b'{"traceEvents":['
 # Between two events, however the file is laid out. No string can hold this: its quotes would be
 # escaped. A list of objects inside an event can, and then the piece does not decode.
-_BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"(?:ph|name|cat|pid|tid|ts)"\s*:)')
+_BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"\w+"\s*:)')
 
 
 class _Piece(NamedTuple):
@@ -543,8 +544,11 @@ def _pieces(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[_Piece]:
         if cut := _last_cut(rest):
             yield _Piece(start, b"[", rest[: cut.start()], b"]", cut[0])
             start, rest = start + cut.end(), rest[cut.end() :]
-        elif len(rest) > MOST and not salvage:
-            raise _NotInPieces
+        elif len(rest) > MOST:
+            if not salvage:
+                raise _NotInPieces
+            yield _Piece(start, b"[", rest, b"]")  # with no end of an event in it: it is lost
+            start, rest = start + len(rest), b""
     yield _Piece(start, b"[" if alone else OPENING, rest)
 
 
@@ -555,10 +559,15 @@ def _last_cut(text: bytes) -> re.Match | None:
     return cut
 
 
-def _whole(blocks: Iterator[bytes]) -> Iterator[_Piece]:
+def _whole(path: Path, blocks: Iterator[bytes]) -> Iterator[_Piece]:
     data = bytearray()
     for block in blocks:
         data += block
+        if len(data) > WHOLE:
+            raise UserError(
+                f"{shown(path)}: more than {WHOLE >> 30} GB, and no list of events to be read "
+                "one by one; is it a trace?"
+            )
     yield _Piece(0, b"", data)
 
 

@@ -225,6 +225,26 @@ def test_a_gzip_bomb_stops_at_a_limit_that_can_be_raised(ask, tmp_path):
     assert ask(path, "--max-gb", "0.004")[0] == 0
 
 
+def test_a_gzip_bomb_does_not_fill_the_memory(tmp_path):
+    """Blanks, and an event without end."""
+    for one in (b" ", b'{"ph":"X","cat":"cpu_op","name":"' + b"x" * 1000):
+        with gzip.open(tmp_path / "t.json.gz", "wb", 1) as file:
+            file.write(b'{"traceEvents": [{"ph": "X"}, ')
+            for _ in range(100):
+                file.write(one * ((1 << 20) // len(one)))
+        assert (tmp_path / "t.json.gz").stat().st_size < 10 << 20
+        for more in ([], ["--salvage"]):
+            with subprocess.Popen(
+                [sys.executable, "-m", "common.look", tmp_path / "t.json.gz", *more,
+                 "--max-gb", "0.08"],
+                cwd=ROOT, stderr=subprocess.PIPE,
+            ) as process:  # fmt: skip
+                assert b"unpacks to more than 0.08 GB" in process.stderr.read()
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode == 2 and used.ru_maxrss < 600_000  # KiB
+
+
 # ── What is refused ───────────────────────────────────────────────────────────────────────────────
 
 

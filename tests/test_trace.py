@@ -160,7 +160,7 @@ def test_faults_have_their_place_in_pieces_too(tmp_path, monkeypatch, indent, si
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_fault_is_placed_without_the_whole_file_in_memory(tmp_path, monkeypatch, pack, indent):
     """At both ends and in the middle of a file of several blocks."""
-    monkeypatch.setattr(reader, "_whole", lambda blocks: pytest.fail("the whole file was taken"))
+    monkeypatch.setattr(reader, "_whole", lambda *_: pytest.fail("the whole file was taken"))
     text = json.dumps(trace([op(f"o{i}", i, 5) for i in range(30_000)]), indent=indent)
     assert len(text) > 3 * reader.BLOCK
     for number in (0, 15_000, 29_999):
@@ -185,6 +185,17 @@ def test_a_fault_is_placed_without_the_whole_file_in_memory(tmp_path, monkeypatc
         # As far as it is sound, all the same.
         found = read(write(tmp_path, pack(faults["unexpected token `True`"].encode())), True)
         assert (len(found.ops), found.left_out_events, len(found.devices)) == (29_999, 1, 1)
+
+
+def test_what_cannot_be_cut_has_a_limit(tmp_path, monkeypatch):
+    """As a file of blanks behind its first event."""
+    text = json.dumps(SMALL)
+    for name, size in (("BLOCK", 1000), ("MOST", 3000), ("WHOLE", 9000)):
+        monkeypatch.setattr(reader, name, size)
+    assert len(read(write(tmp_path, (text + " " * 4000).encode())).ops) == 3
+    assert "no list of events to be read one by one" in error(
+        write(tmp_path, (text + " " * 9000).encode())
+    )
 
 
 def test_what_stands_before_the_events_can_be_at_fault(tmp_path, monkeypatch):
@@ -260,6 +271,16 @@ def test_salvage_keeps_the_events_where_what_stands_around_is_broken(tmp_path, s
     found = read(path, salvage=True)
     assert len(found.ops) == 9 and found.devices == () and found.left_out > 300
     assert found.left_out_events == 0
+
+
+def test_salvage_gives_up_an_event_without_end_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "BLOCK", 1000)
+    monkeypatch.setattr(reader, "MOST", 4000)
+    text = json.dumps(trace([op(f"o{i}", i, 5) for i in range(60)]))
+    path = write(tmp_path, text.replace('"o30"', '"' + "x" * 20_000).encode())
+    found = read(path, salvage=True)
+    assert [span.name for span in found.ops] == [f"o{i}" for i in range(60) if i != 30]
+    assert 20_000 < found.left_out < 20_300
 
 
 def test_a_long_event_at_a_broken_end_is_kept(tmp_path):
