@@ -19,6 +19,8 @@ mbarriers keep them honest: ``k_full[s]`` completes when the K bytes of stage s 
 ``k_empty[s]`` when every warpgroup has let go of them. V is let go one step later than K: with
 room for many stages it shares K's two barriers (fewer waits), with room for two it has its own
 (SPLIT), so that the next K can be on its way. A barrier's phase flips at each completion: ``& 1``.
+On long sequences the warpgroups issue their products in turn (IN_TURN): ``turn[w]`` completes when
+the one before has issued its own. While one has the tensor cores, the others have the softmax.
 """
 
 import math
@@ -124,7 +126,12 @@ def _load_q(q_desc, q_smem, bar, z, heads, row, pred):
 
 @gluon.jit
 def _consumer(
-    args, W: gl.constexpr, NUM_WG: gl.constexpr, SPLIT: gl.constexpr, Q_IN_REGS: gl.constexpr
+    args,
+    W: gl.constexpr,
+    NUM_WG: gl.constexpr,
+    SPLIT: gl.constexpr,
+    Q_IN_REGS: gl.constexpr,
+    IN_TURN: gl.constexpr,
 ):
     """Warpgroup W: 64 rows of each tile. Scores, weights and output never leave its registers."""
     (
@@ -139,6 +146,7 @@ def _consumer(
         v_full,
         k_empty,
         v_empty,
+        turn,
         heads,
         heads_total,
         tiles,
@@ -172,6 +180,9 @@ def _consumer(
         first = end - (row0 + ROWS + N - 1) // N
         for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
             mbarrier.wait(k_full.index(i % STAGES), (i // STAGES) & 1)
+            if IN_TURN:
+                mbarrier.wait(turn.index(W), i & 1)
+                mbarrier.arrive(turn.index((W + 1) % NUM_WG))
             mbarrier.arrive(k_empty.index(i % STAGES))
             if SPLIT:
                 mbarrier.wait(v_full.index(i % STAGES), (i // STAGES) & 1)
@@ -186,6 +197,8 @@ def _consumer(
         # The diagonal tile comes first: the only one that needs a mask.
         stage = first % STAGES
         mbarrier.wait(k_full.index(stage), (first // STAGES) & 1)
+        if IN_TURN:
+            mbarrier.wait(turn.index(W), first & 1)
         s = warpgroup_mma(
             q,
             k_smem.index(stage).reshape([N, D]).permute((1, 0)),
@@ -193,6 +206,8 @@ def _consumer(
             use_acc=False,
             is_async=True,
         )
+        if IN_TURN:
+            mbarrier.arrive(turn.index((W + 1) % NUM_WG))
         s = warpgroup_mma_wait(0, deps=[s])
         if SPLIT:
             mbarrier.arrive(k_empty.index(stage))
@@ -211,10 +226,14 @@ def _consumer(
             k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
             v = v_smem.index(before).reshape([N, D])
             mbarrier.wait(k_full.index(stage), (i // STAGES) & 1)
+            if IN_TURN:
+                mbarrier.wait(turn.index(W), i & 1)
             s_next = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
             if SPLIT:
                 mbarrier.wait(v_full.index(before), ((i - 1) // STAGES) & 1)
             o_next = warpgroup_mma(p, v, acc, is_async=True)
+            if IN_TURN:
+                mbarrier.arrive(turn.index((W + 1) % NUM_WG))
             s = warpgroup_mma_wait(1, deps=[s_next])  # Q K is done, P V may still run
             if SPLIT:
                 mbarrier.arrive(k_empty.index(stage))
@@ -266,6 +285,7 @@ def flash_attention_gluon(
     STAGES: gl.constexpr,
     SPLIT: gl.constexpr,
     Q_IN_REGS: gl.constexpr,
+    IN_TURN: gl.constexpr,
     REGS: gl.constexpr,
     num_warps: gl.constexpr,
 ):
@@ -278,6 +298,7 @@ def flash_attention_gluon(
     q_full = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
     k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
     k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
+    turn = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
     if SPLIT:
         v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
         v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
@@ -286,6 +307,7 @@ def flash_attention_gluon(
         v_empty = k_empty
     for i in gl.static_range(NUM_WG):
         mbarrier.init(q_full.index(i), count=1)
+        mbarrier.init(turn.index(i), count=1)
     for i in gl.static_range(STAGES):
         mbarrier.init(k_full.index(i), count=1)
         mbarrier.init(k_empty.index(i), count=NUM_WG)
@@ -293,6 +315,7 @@ def flash_attention_gluon(
             mbarrier.init(v_full.index(i), count=1)
             mbarrier.init(v_empty.index(i), count=NUM_WG)
     fence_async_shared()
+    mbarrier.arrive(turn.index(0), pred=IN_TURN)
 
     c = (
         q_desc,
@@ -306,6 +329,7 @@ def flash_attention_gluon(
         v_full,
         k_empty,
         v_empty,
+        turn,
         heads,
         heads_total,
         tiles,
@@ -331,8 +355,8 @@ def flash_attention_gluon(
     if NUM_WG == 2:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 1],
@@ -341,9 +365,9 @@ def flash_attention_gluon(
     elif NUM_WG == 3:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 4, 1],
@@ -352,10 +376,10 @@ def flash_attention_gluon(
     else:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS)),
-                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 4, 4, 1],
@@ -368,10 +392,12 @@ REGISTERS = {2: (240, 168), 3: (160, 128), 4: (112, 96)}
 
 
 def config_for(head_dim, seq):
-    """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS): the best measured on an H200."""
+    """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS, IN_TURN): the best measured on an H200."""
     if head_dim == 64:
-        return (4, 64, 6, False, False) if seq < 8192 else (3, 128, 2, True, False)
-    return (2, 64, 4, False, True) if seq <= 1024 else (2, 128, 2, True, True)
+        if seq >= 8192:
+            return 3, 128, 2, True, False, True
+        return 4, 64, 6, False, False, seq >= 4096
+    return (2, 64, 4, False, True, False) if seq <= 1024 else (2, 128, 2, True, True, False)
 
 
 def why_not(head_dim: int, dtype: str) -> str | None:
@@ -399,7 +425,7 @@ def attention(q, k, v, config=None):
     """Causal attention of ``[batch, heads, seq, head_dim]``; k and v may have fewer heads (GQA)."""
     batch, heads, seq, head_dim = q.shape
     out = torch.empty_like(q)
-    wgs, n, stages, split, q_regs = config or config_for(head_dim, seq)
+    wgs, n, stages, split, q_regs, in_turn = config or config_for(head_dim, seq)
     regs, at_launch = REGISTERS[wgs]
     row_blocks = triton.cdiv(seq, 64 * wgs)
     tiles = batch * heads * row_blocks
@@ -421,6 +447,7 @@ def attention(q, k, v, config=None):
         STAGES=stages,
         SPLIT=split,
         Q_IN_REGS=q_regs,
+        IN_TURN=in_turn,
         REGS=regs,
         num_warps=4,
         maxnreg=at_launch,

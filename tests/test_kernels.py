@@ -82,9 +82,12 @@ def test_triton_kernel_shares_keys_among_query_heads(script):
     assert relative_error(output, q, k, v) <= TOLERANCE["fp16"]
 
 
-@pytest.mark.skipif(
+needs_hopper = pytest.mark.skipif(
     not CUDA or torch.cuda.get_device_capability()[0] != 9, reason="needs a Hopper GPU"
 )
+
+
+@needs_hopper
 @pytest.mark.parametrize("work", [w for w in ON_GPU if w.head_dim in (64, 128)], ids=str)
 def test_hopper_kernel_is_attention(work):
     from common.hopper import attention
@@ -93,6 +96,20 @@ def test_hopper_kernel_is_attention(work):
     output = poisoned(attention, q, k, v)
     assert relative_error(output, q, k, v) <= TOLERANCE[work.dtype]
     assert torch.equal(output, attention(q, k, v))  # a result that moves would be a race
+
+
+@needs_hopper
+@pytest.mark.parametrize("chosen_for", [512, 2048, 4096, 8192])
+@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("seq", [1, 63, 130, 1000, 4097])
+def test_every_hopper_configuration_serves_every_length(chosen_for, head_dim, seq):
+    from common.hopper import attention, config_for
+
+    work = Workload(2, 40, seq, head_dim, "bf16", "cuda")
+    q, k, v = work.inputs(seed=seq)
+    config = config_for(head_dim, chosen_for)
+    output = poisoned(lambda q, k, v: attention(q, k, v, config), q, k, v)
+    assert relative_error(output, q, k, v) <= TOLERANCE["bf16"]
 
 
 def run(*arguments, **environment) -> subprocess.CompletedProcess:
