@@ -11,11 +11,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from build import RECORDED, recording
+from build import ROOT, recording
 
 from common.trace import read
 
 pytestmark = pytest.mark.perfetto
+SHIPPED = (ROOT / "traces" / "recorded", ROOT / "traces" / "experiments")
 TOOLS = Path(__file__).parent / "tools"
 
 
@@ -41,11 +42,11 @@ def ui(perfetto):
 
 @pytest.mark.parametrize(
     "path",
-    sorted(RECORDED.parent.rglob("*.json*")),
-    ids=lambda path: f"{path.parent.name[:4]}-{path.name.partition('.')[0]}",
+    sorted(path for folder in SHIPPED for path in folder.rglob("*.json*")),
+    ids=lambda path: f"{path.parent.name}-{path.name.partition('.')[0]}",
 )
 def test_a_shipped_recording(ui, perfetto, path):
-    ui.open(path)
+    ui.open(path, draw=False)
     assert ui.complaints() == {}
     assert ui.found() == perfetto.ours(read(path))
 
