@@ -255,11 +255,15 @@ def observe(trace: Trace, region: str | None = None) -> Observation:
     device = device_of(trace)
     on_gpu = bool(trace.gpu)
     ops, calls = by_thread(trace.ops), by_thread(trace.calls)
+    starts_of_ops, starts_of_calls = (
+        {thread: [event.start for event in events] for thread, events in threads.items()}
+        for threads in (ops, calls)
+    )
     forwards = []
     for span in finished:
-        made = _within(calls[span.thread], span)
+        made = _within(span, calls, starts_of_calls)
         working = [call for call in made if id(call) in answers]
-        inside, chains = _tree(_within(ops[span.thread], span), working)
+        inside, chains = _tree(_within(span, ops, starts_of_ops), working)
         steps, launched = [], []
         for call, chain in zip(working, chains, strict=True):
             path = tuple([op.name for op in chain])
@@ -464,11 +468,14 @@ def by_thread(events: Iterable) -> dict:
 _start = attrgetter("start")
 
 
-def _within(events: Sequence, span: Span) -> Sequence:
-    """Those of a thread's events that start inside the span. What starts at its very end, in a
-    trace of whole microseconds, belongs to what follows."""
-    low = bisect_left(events, span.start, key=_start)
-    return events[low : bisect_left(events, span.end, lo=low, key=_start)]
+def _within(span: Span, threads: dict, starts: dict) -> Sequence:
+    """The events of the span's thread that start inside it. What starts at its very end, in a trace
+    of whole microseconds, belongs to what follows."""
+    if span.thread not in threads:
+        return ()
+    moments = starts[span.thread]
+    low = bisect_left(moments, span.start)
+    return threads[span.thread][low : bisect_left(moments, span.end, low)]
 
 
 def _tree(spans: Sequence[Span], calls: Sequence[Call]) -> tuple[list[Op], list[tuple[Op, ...]]]:

@@ -236,6 +236,7 @@ def _decoders(number: type) -> _Decoders:
 # Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
 # quarter: 8e12 at most. Older versions count from 1970.
 EXACT = 1 << 43
+SHORT = 1 << 40  # … and a thousand times as much does too
 LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
 FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
 
@@ -735,6 +736,8 @@ def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
     if microseconds is None:
         return None
     if microseconds.__class__ is float:
+        if 0 <= microseconds < SHORT:
+            return int(microseconds * 1000 + 0.5)
         if -EXACT < microseconds < EXACT:
             whole = int(microseconds)  # on its own: a thousand times as much may not fit
             return whole * 1000 + round((microseconds - whole) * 1000)
