@@ -195,7 +195,7 @@ class Observation:
     def gpu_busy_ns(self) -> int | None:
         """Time in which any of the forwards' events ran, each moment of a GPU counted once."""
         steps = [step for forward in self.forwards for step in forward.steps if step.gpu]
-        if not steps or any(step.ns is None for step in steps):
+        if not steps or any(step.ns is None for step in steps) or self.undecided_calls:
             return None
         events = [step.gpu for step in steps]
         busy = 0
@@ -214,9 +214,14 @@ class Observation:
         return sum(event.sort == "kernel" for event in self.leaked)
 
     @property
+    def undecided_calls(self) -> int:
+        """Calls of the forwards whose GPU events may be another call's."""
+        return sum(forward.undecided for forward in self.forwards)
+
+    @property
     def missing(self) -> int:
         """Launches of the forwards whose GPU work is not in the file, or may be another's."""
-        return sum(forward.lost + forward.undecided for forward in self.forwards)
+        return sum(forward.lost for forward in self.forwards) + self.undecided_calls
 
     @property
     def backend(self) -> str | None:

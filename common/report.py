@@ -252,7 +252,7 @@ def work(seen: Observation) -> str:
     """5 kernels + 1 copy + 1 memset"""
     if not seen.on_gpu:
         return plural(len(seen.steps), "working op")
-    if any(forward.undecided for forward in seen.forwards):
+    if seen.undecided_calls:
         return "unknown kernels"
     found = " + ".join(
         f"{min(count)} to {max(count)} {_many(name)}"
@@ -566,7 +566,7 @@ def _positions(seen: Observation) -> dict[int, int]:
 def per_forward(seen: Observation, sort: str) -> int | list[int] | None:
     """A number when all forwards agree, else one for each in time order; None when unknown. At
     least so many, where GPU records were lost."""
-    if not seen.on_gpu or any(forward.undecided for forward in seen.forwards):
+    if not seen.on_gpu or seen.undecided_calls:
         return None
     return _agreed([forward.count(sort) for forward in seen.forwards])
 
@@ -600,7 +600,7 @@ def as_json(
         "cuda_us_per_forward": _us(seen.gpu_ns),
         "cuda_sum_us": _us(seen.gpu_sum_ns),
         "gpu_busy_us": _us(seen.gpu_busy_ns),
-        "gpu": usage_json(seen.usage),
+        "gpu": None if seen.undecided_calls else usage_json(seen.usage),
         "other_threads_gpu_events": seen.elsewhere,
         "processes": seen.processes,
         "lost_launches": sum(forward.lost for forward in seen.forwards),

@@ -1,7 +1,6 @@
 """The whole of a trace, where no region is singled out: labels, kernels, ops, the GPU's time."""
 
 from bisect import bisect_left
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -19,7 +18,9 @@ class Total:
     name: str
     count: int = 0
     cpu: int = 0  # of a label from its start to its end; of an op without the ops inside it
-    gpu: int = 0  # of the work launched in it; of an op without what ops inside it launched
+    # Of the work launched in it; of an op without what ops inside it launched. None where that may
+    # be another process's.
+    gpu: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ def survey(trace: Trace) -> Survey:
     def work(call: Call) -> int:
         return sum(event.duration or 0 for event in answers.get(id(call), ()))
 
+    def unclear(call: Call) -> bool:
+        return id(call) in joined.undecided_calls
+
     kernels: dict[str, Total] = {}
     for event in trace.gpu:
         total = kernels.setdefault(event.name, Total(event.name))
@@ -53,9 +57,9 @@ def survey(trace: Trace) -> Survey:
         total.gpu += event.duration or 0
     return Survey(
         trace,
-        _ordered(_labels(trace, calls, work).values()),
+        _ordered(_labels(trace, calls, work, unclear).values()),
         _ordered(kernels.values())[:TOP],
-        _ordered(_ops(trace, calls, work).values())[:TOP],
+        _ordered(_ops(trace, calls, work, unclear).values())[:TOP],
         usage(launched),
         tuple(joined.leaked),
         tuple(joined.lost),
@@ -64,12 +68,13 @@ def survey(trace: Trace) -> Survey:
 
 
 def _ordered(totals) -> tuple[Total, ...]:
-    return tuple(sorted(totals, key=lambda total: (-total.gpu, -total.cpu, total.name)))
+    return tuple(sorted(totals, key=lambda total: (-(total.gpu or 0), -total.cpu, total.name)))
 
 
-def _labels(trace: Trace, calls: dict, work) -> dict[str, Total]:
+def _labels(trace: Trace, calls: dict, work, unclear) -> dict[str, Total]:
     starts = {thread: [call.start for call in made] for thread, made in calls.items()}
     sums = {thread: [0, *accumulate(map(work, made))] for thread, made in calls.items()}
+    doubts = {thread: [0, *accumulate(map(unclear, made))] for thread, made in calls.items()}
     labels: dict[str, Total] = {}
     for span in trace.annotations:
         if span.name.startswith("ProfilerStep#"):
@@ -83,19 +88,19 @@ def _labels(trace: Trace, calls: dict, work) -> dict[str, Total]:
             low, high = (
                 bisect_left(starts[span.thread], moment) for moment in (span.start, span.end)
             )
-            total.gpu += sums[span.thread][high] - sums[span.thread][low]
+            if doubts[span.thread][high] > doubts[span.thread][low]:
+                total.gpu = None
+            elif total.gpu is not None:
+                total.gpu += sums[span.thread][high] - sums[span.thread][low]
     return labels
 
 
-def _ops(trace: Trace, calls: dict, work) -> dict[str, Total]:
+def _ops(trace: Trace, calls: dict, work, unclear) -> dict[str, Total]:
     """One walk over each thread: ops and calls in order of start, the open ops on a stack."""
     totals: dict[str, Total] = {}
     for thread, ops in by_thread(trace.ops).items():
         ops = sorted(ops, key=lambda op: (op.start, -(op.end or op.start)))
-        moments = defaultdict(int)
-        for call in calls.get(thread, ()):
-            moments[call.start] += work(call)
-        launches = iter(sorted(moments.items()))
+        launches = iter(calls.get(thread, ()))
         launch = next(launches, None)
         stack: list = []
 
@@ -104,10 +109,17 @@ def _ops(trace: Trace, calls: dict, work) -> dict[str, Total]:
                 stack.pop()
             return totals[stack[-1].name] if stack else None
 
+        def count(call: Call) -> None:
+            if not (total := innermost(call.start)):  # noqa: B023 — called in this round only
+                return
+            if unclear(call):
+                total.gpu = None
+            elif total.gpu is not None:
+                total.gpu += work(call)
+
         for op in ops:
-            while launch and launch[0] < op.start:
-                if total := innermost(launch[0]):
-                    total.gpu += launch[1]
+            while launch and launch.start < op.start:
+                count(launch)
                 launch = next(launches, None)
             above = innermost(op.start)
             total = totals.setdefault(op.name, Total(op.name))
@@ -118,7 +130,6 @@ def _ops(trace: Trace, calls: dict, work) -> dict[str, Total]:
                     above.cpu -= min(op.end, stack[-1].end) - op.start
                 stack.append(op)
         while launch:
-            if total := innermost(launch[0]):
-                total.gpu += launch[1]
+            count(launch)
             launch = next(launches, None)
     return totals

@@ -431,6 +431,10 @@ def test_a_launch_without_a_record_is_lost(tmp_path):
     seen = look(tmp_path, forward(100, ("mul", "k", 5)), region(500, 50), launch(77, 510))
     assert [call.correlation for call in seen.lost] == [77]
     assert [f.count("kernel") for f in seen.forwards] == [1, 0]
+    assert [f.lost for f in seen.forwards] == [0, 1]
+    assert report.sums(seen).startswith("at least 0 to 1 kernels a forward (2 forwards, not alike)")
+    assert "GPU at least 5 µs" in report.sums(seen)
+    assert report.as_json(seen)["lost_launches"] == 1
     assert [f.launches for f in seen.forwards] == [1, 1]
 
 
@@ -621,7 +625,9 @@ def test_whose_work_it_is_cannot_be_told_and_is_not_guessed(tmp_path):
     found = report.as_json(seen)
     for key in ("kernels", "copies", "memsets"):
         assert found[f"{key}_per_forward"] is None
-    assert (found["cuda_sum_us"], found["undecided_gpu_events"]) == (None, 2)
+    for key in ("cuda_sum_us", "cuda_us_per_forward", "gpu_busy_us", "gpu"):
+        assert found[key] is None
+    assert found["undecided_gpu_events"] == 2
     assert report.sums(seen).startswith("unknown kernels a forward (2 forwards, not alike) · GPU u")
     assert any(
         "2 GPU events of a correlation id that several calls" in w for w in found["warnings"]
