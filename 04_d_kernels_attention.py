@@ -158,6 +158,15 @@ def triton_attention(q, k, v, tiles: triton.Config | None = None) -> torch.Tenso
     return out
 
 
+def triton_here(work: Workload):
+    if work.device == "cpu" and not INTERPRETED:
+        raise UserError(
+            "--kernel triton --device cpu: on a machine with a GPU, Triton compiles for it; put "
+            "TRITON_INTERPRET=1 in front to run the kernel in Python, or leave --device out"
+        )
+    return triton_attention
+
+
 def tuned_tiles() -> str | None:
     best = getattr(tuned, "best_config", None)
     return best and "{BLOCK_M} queries × {BLOCK_N} keys, ".format(**best.kwargs) + (
@@ -240,7 +249,7 @@ def build(options: KernelOptions):
     """What `--kernel` names: the function that makes the attention, and its guess."""
     name, _, repository = options.kernel.partition(":")
     builders = {
-        "triton": lambda work: triton_attention,
+        "triton": triton_here,
         "gluon": gluon,
         "flex": flex,
         "hub": lambda work: hub(repository or FLASH_ATTN_2),

@@ -22,11 +22,6 @@ from common.cli import UserError, note, parse, shown
 from common.lesson import Options
 from common.variants import TUTORIAL, Refused
 
-if not torch.cuda.is_available():
-    # As 04_d does; but Triton's own functions are declared when it is first imported, which another
-    # script's recording may do.
-    os.environ.setdefault("TRITON_INTERPRET", "1")
-
 ROOT = Path(__file__).parent.parent
 # The option that chooses among a script's variants.
 CHOICE = {"04_c_sdpa_attention": "--backend", "04_d_kernels_attention": "--kernel"}
@@ -81,6 +76,10 @@ def record_all(
     can, and when the GPU does not answer any more.
     """
     made, refused, said = [], {}, set()
+    if not torch.cuda.is_available() or any("cpu" in one.arguments for one in wanted):
+        # As 04_d does; but Triton's own functions are declared when it is first imported, which
+        # another script's recording may do.
+        os.environ.setdefault("TRITON_INTERPRET", "1")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(prefix=".recording-", dir=folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from common.cli import UserError
 from common.workload import TOLERANCE, Workload, relative_error
 
 ROOT = Path(__file__).parent.parent
@@ -118,7 +119,7 @@ def run(*arguments, **environment) -> subprocess.CompletedProcess:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        env={**os.environ, **environment},
+        env={**os.environ, "TRITON_INTERPRET": "1", **environment},
     )
 
 
@@ -171,6 +172,13 @@ def test_a_local_kernel_repository_stands_for_the_hub(tmp_path, kernel, reposito
     assert done.returncode == 0, done.stderr
     about = json.loads(done.stdout)["about"]
     assert about["shape"] == [1, 2, 48, 16] and about["variant"].startswith("hub")
+
+
+def test_a_gpu_beside_is_no_reason_to_hand_triton_tensors_of_the_cpu(script, monkeypatch):
+    build = script["triton_here"]
+    monkeypatch.setitem(build.__globals__, "INTERPRETED", False)
+    with pytest.raises(UserError, match="TRITON_INTERPRET=1 in front"):
+        build(Workload(1, 1, 8, 16, "fp16", "cpu"))
 
 
 @pytest.mark.parametrize(
