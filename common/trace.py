@@ -1,11 +1,12 @@
 """Trace file → regions, CPU ops, launch calls and GPU events. The only parser.
 
 It knows what PyTorch's profiler (Kineto) writes: Chrome trace JSON, plain or gzip, told apart by
-content. Times become whole nanoseconds: epoch microseconds with three decimals do not fit a float.
+content. Times become whole nanoseconds: through floats where they are exact, else through decimals,
+for microseconds since 1970 with three decimals do not fit a float.
 
 A file longer than a block is decoded in pieces cut between two events, and only what is work is
-kept: a fifth of the memory of a whole decode. A fault is found in its piece and placed in the file;
-a layout that cannot be cut sends the reader back to the whole file as one piece.
+kept: a quarter of the memory of a whole decode. A fault is found in its piece and placed in the
+file; a layout that cannot be cut sends the reader back to the whole file as one piece.
 
 Files of several ranks are put together one behind the other. They count their correlation ids each
 for itself, so a GPU event is told which process launched it: the one whose part of the file it
@@ -325,7 +326,7 @@ class _Events:
         self._once: dict = {}
         self._threads: dict = {}
         self._processes: list = []  # in the order of their parts of the file
-        self._process: Any = None  # whose part this is
+        self._process: Any = None  # whose part this is; None where none has begun
         self._mixed = False  # not every process has a part of its own
 
     def add(self, file: _File, missing: int) -> None:

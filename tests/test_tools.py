@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,15 @@ def test_a_grown_trace_repeats_its_forwards(tmp_path, grow, minified, packed):
     assert len(seen.forwards) == len(steps) and not seen.leaked and not seen.lost
     names = [[work["event"]["name"] for work in f["work"]] for f in truth(recording("04_a"))]
     assert [[s.name for s in f.steps] for f in seen.forwards] == names * (len(steps) // 3)
+
+
+def test_the_benchmark_measures_a_process_or_says_why_not(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    measure = tool("bench_readers").measure
+    seconds, megabytes = measure([sys.executable, "-c", "x = b'x' * 200_000_000"], 60)
+    assert 0 < seconds < 60 and megabytes > 200_000_000 / 2**20
+    assert measure([sys.executable, "-c", "raise SystemExit('no file')"], 60) == "failed: no file"
+    assert measure([sys.executable, "-c", "import time; time.sleep(9)"], 0.3) == "not done in 0.3 s"
 
 
 def test_a_few_hundred_damaged_recordings():

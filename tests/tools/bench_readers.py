@@ -56,7 +56,7 @@ def measure(command: list[str], timeout: float) -> tuple[float, float] | str:
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
         if late.is_set():
-            return f"not done in {timeout:.0f} s"
+            return f"not done in {timeout:g} s"
         if process.returncode:
             errors.seek(0)
             last = errors.read().decode(errors="replace").strip().split("\n")[-1]
