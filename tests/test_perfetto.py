@@ -132,3 +132,13 @@ def test_a_picture_frames_both_lanes_of_one_forward(ui, monkeypatch):
     assert png.startswith(b"\x89PNG") and width > 200 and height > 100
     chosen = ui.page.evaluate("Number(app.trace.selection.selection.eventId)")
     assert ui.ask(f"select category from slice where id = {chosen}") == [["gpu_memcpy"]]
+
+
+def test_an_error_that_perfetto_shows_is_noticed(ui):
+    dialog = "<div class='pf-modal-dialog'>Oops</div>"
+    ui.page.evaluate("(html) => document.body.insertAdjacentHTML('beforeend', html)", dialog)
+    try:
+        with pytest.raises(RuntimeError, match="Perfetto says: Oops"):
+            ui.ask("select 1")
+    finally:
+        ui.page.evaluate("document.querySelector('.pf-modal-dialog').remove()")

