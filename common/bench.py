@@ -5,7 +5,7 @@ before. Then replays of CUDA graphs (so that launch cost is out) are timed with 
 contenders taking turns, over three input sets in rotation. Shown: the median, its spread, TFLOP/s
 (4·B·H·S²·D/2 operations, causal) and the ratio to cuDNN, whose time holds its memset. Then the
 kernels alone, as the profiler times them, with their own ratio; and what a call costs the CPU when
-nothing is recorded.
+nothing is recorded. Of several runs, each has its figure, one behind the other.
 """
 
 import json
@@ -14,7 +14,7 @@ import runpy
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from common import report
-from common.cli import UserError, note, one_line_errors, option, parse
+from common.cli import (
+    UserError,
+    note,
+    one_line_errors,
+    option,
+    parse,
+    require_writable,
+    shown,
+    write_whole,
+)
+from common.lesson import progress_line
 from common.observe import observe
 from common.trace import read
 from common.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
@@ -48,6 +58,9 @@ class Options:
     json: Path | None = option(None, "write the figures to this file", type=Path, metavar="FILE")
     seq: int | None = option(None, "only this sequence length", type=int, metavar="N")
     head_dim: int | None = option(None, "only 64 or only 128", type=int, metavar="N")
+    replay: list[Path] | None = option(
+        None, "show these runs' files instead", type=Path, nargs="+", metavar="FILE"
+    )
 
 
 def contenders(work: Workload) -> dict[str, Attention]:
@@ -167,56 +180,135 @@ def cpu_cost(attentions: dict[str, Attention], work: Workload) -> dict[str, floa
     return found
 
 
-def main(options: Options) -> None:
+def run(options: Options) -> dict:
+    """Measure, with progress on stderr. {gpu, torch, triton, cudnn, results: one for each shape}"""
     if why := why_no_cuda():
-        raise UserError(f"the benchmark needs a GPU: {why}")
-    out = report.console()
-    versions = {
+        raise UserError(f"the benchmark needs a GPU: {why}; --replay shows the figures of one")
+    if options.json:
+        require_writable("--json", options.json)
+    found = []
+    for work in sweep(options):
+        with progress_line() as progress:
+            progress(str(work))
+            attentions = contenders(work)
+            errors = {name: check(name, attention, work) for name, attention in attentions.items()}
+            found.append(
+                {
+                    "shape": list(work.shape),
+                    "us": measure(attentions, work),
+                    "kernel_us": kernels_alone(attentions, work),
+                    "cpu_us": cpu_cost(attentions, work),
+                    "relative_error": errors,
+                }
+            )
+    return {
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "triton": triton.__version__,
         "cudnn": torch.backends.cudnn.version(),
+        "results": found,
     }
-    out.print(" · ".join(map(str, versions.values())), "bf16, causal", sep="\n")
-    found = []
-    for head_dim in (64, 128):
-        for batch, seq in SWEEP:
-            if options.head_dim not in (None, head_dim) or options.seq not in (None, seq):
-                continue
-            work = Workload(batch, HEADS, seq, head_dim, "bf16", "cuda")
-            attentions = contenders(work)
-            errors = {name: check(name, attention, work) for name, attention in attentions.items()}
-            figures = {
-                "us": measure(attentions, work),
-                "kernel_us": kernels_alone(attentions, work),
-                "cpu_us": cpu_cost(attentions, work),
-                "relative_error": errors,
-            }
-            found.append({"shape": list(work.shape), **figures})
-            out.print(_table(work, **figures))
-    if not found:
-        raise UserError(f"--seq: choose one of {' '.join(str(seq) for _, seq in SWEEP)}")
-    if options.json:
-        options.json.write_text(json.dumps({**versions, "results": found}, indent=2) + "\n")
 
 
-def _table(work: Workload, us: Samples, kernel_us: Samples, cpu_us, relative_error) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", title_justify="left",
-                  title=str(list(work.shape)))  # fmt: skip
-    for name in ("", "µs", "min … max", "TFLOP/s", "÷ cuDNN", "kernel µs", "÷ cuDNN", "CPU µs"):
+def sweep(options: Options) -> list[Workload]:
+    """The shapes that are asked for. Raises UserError when there is none."""
+    works = [
+        Workload(batch, HEADS, seq, head_dim, "bf16", "cuda")
+        for head_dim in (64, 128)
+        for batch, seq in SWEEP
+        if options.head_dim in (None, head_dim) and options.seq in (None, seq)
+    ]
+    if not works:
+        raise UserError(
+            f"--seq {options.seq} --head-dim {options.head_dim}: nothing to time; choose of "
+            f"{' '.join(str(seq) for _, seq in SWEEP)} and of 64 128"
+        )
+    return works
+
+
+def load(path: Path) -> dict:
+    try:
+        found = json.loads(path.read_text())
+        found["results"][0]["kernel_us"]
+        return found
+    except OSError as error:
+        raise UserError(f"--replay {shown(path)}: {error.strerror}") from error
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise UserError(f"--replay {shown(path)}: not a file of this benchmark's --json") from error
+
+
+def show(runs: list[dict], options: Options) -> None:
+    conditions = {tuple(run[key] for key in ("gpu", "torch", "triton", "cudnn")) for run in runs}
+    if len(conditions) > 1:
+        raise UserError("--replay: runs of several machines or versions; give those of one")
+    gpu, torch_version, triton_version, cudnn = conditions.pop()
+    out = report.console()
+    out.print(f"{gpu} · torch {torch_version} · Triton {triton_version} · cuDNN {cudnn}")
+    out.print("bf16, causal, µs")
+    wanted = [list(work.shape) for work in sweep(options)]
+    for shape in wanted:
+        same = [one for run in runs for one in run["results"] if one["shape"] == shape]
+        if same:
+            out.print(f"\n{shape}")
+            out.print(_table(same))
+
+
+def _table(runs: list[dict]) -> Table:
+    """One shape's figures; of several runs, one behind the other."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("", "µs", "min … max", "TFLOP/s", "÷ cuDNN", "kernel", "÷ cuDNN", "CPU"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    operations = 4 * work.batch * work.heads * work.seq**2 * work.head_dim / 2
-    middle, kernel = (
-        {name: statistics.median(times) for name, times in samples.items()}
-        for samples in (us, kernel_us)
-    )
-    for name, times in us.items():
-        table.add_row(
-            name, f"{middle[name]:.1f}", f"{min(times):.1f} … {max(times):.1f}",
-            f"{operations / middle[name] / 1e6:.0f}", f"{middle[name] / middle['cudnn']:.3f}",
-            f"{kernel[name]:.1f}", f"{kernel[name] / kernel['cudnn']:.3f}", f"{cpu_us[name]:.0f}",
-        )  # fmt: skip
+    for name in runs[0]["us"]:
+        table.add_row(name, *_row(name, runs))
     return table
+
+
+def _row(name: str, runs: list[dict]) -> list[str]:
+    batch, heads, seq, head_dim = runs[0]["shape"]
+    operations = 4 * batch * heads * seq**2 * head_dim / 2
+    whole, kernel = (
+        [(statistics.median(run[of][name]), statistics.median(run[of]["cudnn"])) for run in runs]
+        for of in ("us", "kernel_us")
+    )
+    times = [us for run in runs for us in run["us"][name]]
+
+    def each(figures: Iterable[float], digits: int) -> str:
+        return " ".join(f"{figure:.{digits}f}" for figure in figures)
+
+    return [
+        each((us for us, _ in whole), 1),
+        f"{min(times):.1f} … {max(times):.1f}",
+        each((operations / us / 1e6 for us, _ in whole), 0),
+        each((us / cudnn for us, cudnn in whole), 3),
+        each((us for us, _ in kernel), 1),
+        each((us / cudnn for us, cudnn in kernel), 3),
+        each((run["cpu_us"][name] for run in runs), 0),
+    ]
+
+
+def main(options: Options) -> None:
+    if options.replay:
+        show([load(path) for path in options.replay], options)
+        return
+    found = run(options)
+    show([found], options)
+    if options.json:
+        write_whole("--json", options.json, as_json(found))
+
+
+def as_json(found: dict) -> str:
+    """One line a shape, nanoseconds at most."""
+    shapes = ",\n".join(json.dumps(_rounded(one)) for one in found["results"])
+    head = json.dumps({key: value for key, value in found.items() if key != "results"})[:-1]
+    return f'{head}, "results": [\n{shapes}\n]}}\n'
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

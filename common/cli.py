@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -123,3 +124,33 @@ def shown(path: Path) -> str:
     with contextlib.suppress(ValueError):
         return str(path.resolve().relative_to(Path.cwd()))
     return str(path)
+
+
+def require_writable(name: str, path: Path) -> None:
+    """Raise UserError if no file can be made beside `path`: better said before long work."""
+    with _explained(name, path), tempfile.TemporaryFile(dir=path.parent):
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+
+
+def write_whole(name: str, path: Path, text: str) -> None:
+    """Write the file that the option `name` asked for, whole or not at all, and say so."""
+    beside = path.with_name(f".{path.name}.part")
+    with _explained(name, path):
+        replaces = path.exists()
+        try:
+            beside.write_text(text, encoding="utf-8")
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    note(f"{shown(path)} is {'replaced' if replaces else 'written'}")
+
+
+@contextlib.contextmanager
+def _explained(name: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{name} {shown(path)}: {error.strerror}; choose a file in a folder that can be written"
+        ) from error

@@ -6,15 +6,21 @@ of the experiment mean what they mean in the scripts. Without --record they choo
 """
 
 import argparse
-import contextlib
-import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from common import recordings, report
-from common.cli import UserError, note, one_line_errors, option, parse, positive, shown
+from common.cli import (
+    UserError,
+    one_line_errors,
+    option,
+    parse,
+    positive,
+    require_writable,
+    shown,
+    write_whole,
+)
 from common.facts import POST_CONDITIONS
 from common.observe import Observation
 from common.page import page
@@ -96,9 +102,7 @@ def glance(options: Options) -> None:
     if options.seq and options.sweep:
         raise UserError(f"--seq {options.seq} and --sweep: give the lengths once, with --sweep")
     if options.html:  # before anything is recorded
-        with _explained(options.html), tempfile.TemporaryFile(dir=options.html.parent):
-            if options.html.is_dir():
-                raise IsADirectoryError(0, "it is a folder")
+        require_writable("--html", options.html)
     refused: dict[Refused, str] = {}
     if options.record:
         paths, refused = _record(options)
@@ -119,7 +123,9 @@ def glance(options: Options) -> None:
     if measured:
         more = []
     if options.html:
-        _write(options.html, page(tables, measured, refused, report.more_lengths(more)))
+        write_whole(
+            "--html", options.html, page(tables, measured, refused, report.more_lengths(more))
+        )
     if options.json:
         report.print_json(report.glance_json(groups, measured, refused))
     else:
@@ -152,29 +158,6 @@ def _record(options: Options) -> tuple[list[Path], dict[Refused, str]]:
         if is_one_of(options.only, one.script, one.variant)
     ]
     return record_all.record_all(wanted, options.traces or Path("traces"), options.gzip)
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    beside = path.with_name(f".{path.name}.part")
-    with _explained(path):
-        replaces = path.exists()
-        try:
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-    note(f"{shown(path)} is {'replaced' if replaces else 'written'}")
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"--html {shown(path)}: {error.strerror}; choose a file in a folder that can be written"
-        ) from error
 
 
 def _require_recording(options: Options) -> None:
