@@ -274,9 +274,15 @@ def read(
 
     def attempt(decoders: _Decoders) -> Trace:
         try:
-            return _read(path, blocks, _pieces(blocks(), salvage), decoders, salvage)
-        except _NotInPieces:
-            return _read(path, blocks, _whole(path, blocks()), decoders)
+            try:
+                return _read(path, blocks, _pieces(blocks()), decoders)
+            except _NotInPieces:
+                return _read(path, blocks, _whole(path, blocks()), decoders)
+        except UserError:
+            if salvage:  # only now: a sound file loses nothing
+                with contextlib.suppress(_NotInPieces):  # not even a list of events is there
+                    return _read(path, blocks, _pieces(blocks(), True), decoders, salvage=True)
+            raise
 
     try:
         found = attempt(FLOATS)

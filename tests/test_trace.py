@@ -5,7 +5,10 @@ import gzip
 import json
 import random
 import re
+import tempfile
+from pathlib import Path
 
+import hypothesis
 import pytest
 from build import (
     LABEL,
@@ -23,12 +26,13 @@ from build import (
     trace,
     write,
 )
+from hypothesis import strategies as st
 
 from common import report
 from common import trace as reader
 from common.cli import UserError
 from common.observe import Observation, observe
-from common.trace import read
+from common.trace import Trace, read
 
 SMALL = trace(forward(100, ("mul", "k<1>", 7.5), ("softmax _softmax", "copy", 3)))
 
@@ -719,3 +723,77 @@ def test_any_fault_is_one_error_or_an_answer(tmp_path, capsys):
         report.show(report.console(), seen, pairs=(), guessed=False, lessons={}, claims=())
     assert 100 < answers < 590  # the faults are neither all fatal nor all harmless
     capsys.readouterr()
+
+
+KEYS = [
+    "ph",
+    "cat",
+    "name",
+    "ts",
+    "dur",
+    "pid",
+    "tid",
+    "args",
+    "correlation",
+    "grid",
+    "traceEvents",
+]
+ANYTHING = st.recursive(
+    st.sampled_from(VALUES) | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inside: (
+        st.lists(inside, max_size=3)
+        | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), inside, max_size=4)
+    ),
+    max_leaves=6,
+)
+USUAL = st.fixed_dictionaries(
+    {
+        "ph": st.sampled_from(["X", "X", "X", "M", "i"]),
+        "cat": st.sampled_from(["cpu_op", "kernel", "cuda_runtime", "user_annotation", "ac2g"]),
+        "ts": st.integers(0, 10**16) | st.floats(0, 9e12),
+        "pid": st.integers(0, 3),
+        "args": st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=3),
+    },
+    optional={"dur": st.floats(-1, 1e4), "name": ANYTHING},
+)
+EVENTS = st.lists(USUAL, min_size=5, max_size=40)
+ODD_EVENTS = st.lists(
+    USUAL | st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=5) | ANYTHING, max_size=25
+)
+
+
+@hypothesis.settings(
+    deadline=None,
+    max_examples=200,
+    derandomize=True,
+    phases=[hypothesis.Phase.generate],  # making a failure small takes minutes
+)
+@hypothesis.given(
+    events=EVENTS | EVENTS | ODD_EVENTS,
+    around=st.dictionaries(st.text(max_size=3), EVENTS | ANYTHING, max_size=2),
+    behind=st.booleans(),
+    indent=st.sampled_from([None, 1]),
+    cut=st.none() | st.none() | st.integers(0, 10**6),
+    size=st.integers(50, 1000),
+)
+def test_pieces_of_any_size_read_as_the_whole_does(events, around, behind, indent, cut, size):
+    """The same trace, or the same error at the same place; salvage takes no less."""
+    file = around | {"traceEvents": events} if not behind else {"traceEvents": events} | around
+    text = json.dumps(file, indent=indent).encode()
+    text = text if cut is None else text[: cut % len(text)]
+
+    def outcome(block, salvage=False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reader, "BLOCK", block)
+            try:
+                return read(path, salvage)
+            except UserError as error:
+                assert "\n" not in str(error)
+                return str(error)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder), text)
+        whole, pieces = outcome(1 << 20), outcome(size)
+        assert pieces == whole
+        if isinstance(whole, Trace):
+            assert outcome(1 << 20, salvage=True) == outcome(size, salvage=True) == whole
