@@ -119,6 +119,8 @@ def glance(options: Options) -> None:
             else f"no recording in {where}; make some: uv run -m common.glance --record"
         )
     measured = sweeps(groups) if options.sweep else []
+    # Nothing grows over one length; it is shown where there is no other.
+    measured = [one for one in measured if len(one.lengths) > 1] or measured
     tables, more = _at_one_length(groups)
     if measured:
         more = []

@@ -223,6 +223,15 @@ def test_a_sweep_shows_growth_and_names_what_is_missing(tmp_path):
     assert "04_a at 2048: no recording" in memory
 
 
+def test_one_length_beside_a_sweep_is_no_sweep(tmp_path):
+    sweep_of(tmp_path)
+    about = story(script=SCRIPTS["04_a"], shape=[2, 4, 512, 64], dtype="fp16")
+    write(tmp_path, trace(forward(100, ("matmul", NVJET, 5)), about=about), "half.json")
+    done = run("--sweep", "256,512,1024,2048", tmp_path)
+    assert "GPU time of a forward · bf16" in done.stdout
+    assert "GPU time of a forward · fp16" not in done.stdout
+
+
 def test_a_sweep_shows_its_table_at_one_length_and_names_the_others(tmp_path):
     text = run(sweep_of(tmp_path)).stdout
     assert "[2, 4, 1024, 64]" in text and "[2, 4, 256, 64]" not in text
