@@ -17,9 +17,6 @@ PEAK_TFLOPS = {
     "NVIDIA A100 80GB PCIe": _A100,
     "NVIDIA A100-PCIE-40GB": _A100,
     "NVIDIA L40S": {"bf16": 362, "fp16": 362, "fp32": 91.6},
-    "NVIDIA L4": {"bf16": 121, "fp16": 121, "fp32": 30.3},
-    "NVIDIA A10": {"bf16": 125, "fp16": 125, "fp32": 31.2},
-    "Tesla T4": {"fp16": 65, "fp32": 8.1},
 }
 
 
