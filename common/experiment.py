@@ -521,6 +521,8 @@ def _of_tuning(one: Observation, found: Sequence[dict]) -> list[str]:
         f"{first['other_gpu_events']} events between them that are not attention; the form kept "
         f"has grid {'×'.join(map(str, chosen))}."
     ]
+    if how := one.about.get("configuration"):
+        said.append(f"Here it was {how}; Triton's own default is 100 ms.")
     if first["gpu_us"] and None not in [f["gpu_us"] for f in later]:
         usual = mean(f["gpu_us"] for f in later)
         said.append(
