@@ -41,19 +41,18 @@ LABEL = (
     "select name, count(*) from slice where category = 'user_annotation' "
     "and name not like 'ProfilerStep#%' group by 1"
 )
-# From a region to the calls inside it on its thread, from a call to the work of its correlation id.
+# From the work of a correlation id to the call, and up from there to the regions around it.
 LAUNCHED = """
-    with work as (
+    with work as materialized (
         select extract_arg(arg_set_id, 'args.correlation') id from slice
         where category in ('kernel', 'gpu_memcpy', 'gpu_memset')
-    ), call as (
-        select extract_arg(arg_set_id, 'args.correlation') id, ts, track_id from slice
+    ), call as materialized (
+        select extract_arg(arg_set_id, 'args.correlation') id, id slice from slice
         where category in ('cuda_runtime', 'cuda_driver')
     )
-    select region.name, count(*) from slice region
-        join call on call.track_id = region.track_id
-            and call.ts between region.ts and region.ts + region.dur
-        join work on work.id = call.id
+    select region.name, count(*) from work
+        join call on call.id = work.id
+        join ancestor_slice(call.slice) region
     where region.category = 'user_annotation' and region.name not like 'ProfilerStep#%' group by 1
 """
 COMPLAINTS = "select name, value from stats where severity != 'info' and value > 0"
