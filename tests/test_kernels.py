@@ -37,19 +37,9 @@ ON_GPU = [
 ]
 
 
-if not CUDA:
-    # Triton decides when it is first imported, which another test may do before these run.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_INTERPRET", "1")
-        import triton  # noqa: F401
-
-
 @pytest.fixture(scope="module")
 def script():
-    with pytest.MonkeyPatch.context() as patch:
-        if not CUDA:
-            patch.setenv("TRITON_INTERPRET", "1")
-        yield runpy.run_path(str(ROOT / SCRIPT))
+    return runpy.run_path(str(ROOT / SCRIPT))
 
 
 def poisoned(attention, q, k, v):

@@ -39,6 +39,12 @@ def recorded(*what):
     return observe(read(recording(*what)))
 
 
+@pytest.fixture(autouse=True)
+def short_paths(tmp_path, monkeypatch):
+    """A path is shown from where one stands: however deep this machine's temporary folder lies."""
+    monkeypatch.chdir(tmp_path)
+
+
 def shown(seen, guess="", lessons=None, claims=()) -> str:
     """The whole report as it goes into a pipe."""
     out = report.console()
