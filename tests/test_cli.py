@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -80,7 +81,9 @@ def run(code: str, **more) -> subprocess.Popen:
 
 def test_interrupt_is_one_line_and_exit_code_130():
     process = run(
-        "import time\nwith one_line_errors():\n print('ready', flush=True)\n time.sleep(30)"
+        "import time\nwith one_line_errors():\n print('ready', flush=True)\n time.sleep(30)",
+        # A shell's background jobs ignore it, and so would their children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
