@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 
 from rich.console import Console
@@ -222,10 +222,11 @@ def answers(claims: Sequence[tuple[Claim, Answer]]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column()
-    for claim, answer in claims:
+    for (claim, answer), following in zip_longest(claims, claims[1:]):
         mark, colour = MARKS[answer.verdict]
         words = Text(claim.sentence)
-        words.append(f"\n{answer.evidence}", "dim")
+        if not following or following[1] != answer:  # the same of several is said once, below them
+            words.append(f"\n{answer.evidence}", "dim")
         if answer.verdict == "no" and claim.otherwise:
             words.append(f"\n{claim.otherwise}")
         table.add_row(Text(f"  {mark:3}", colour), words)

@@ -296,6 +296,16 @@ def test_claims_stand_with_their_verdict_and_evidence():
     )
 
 
+def test_evidence_that_several_claims_share_is_said_once():
+    same, other = Answer("not visible", "no GPU here"), Answer("yes", "1 kernel")
+    told = [("first", same), ("second", same), ("third", other), ("fourth", same)]
+    claims = [(Claim(sentence, None), answer) for sentence, answer in told]
+    text = shown(recorded("04_a"), claims=claims).split("what to look for\n")[1]
+    assert [" ".join(line.split()) for line in text.split("\n")][:7] == [
+        "– first", "– second", "no GPU here", "yes third", "1 kernel", "– fourth", "no GPU here",
+    ]  # fmt: skip
+
+
 # ── Warnings ──────────────────────────────────────────────────────────────────────────────────────
 
 ONE = forward(100, ("mul", "k", 5))
