@@ -1,0 +1,87 @@
+"""A script's run from guess to report, on recordings: what it refuses, what it takes over."""
+
+import json
+
+import pytest
+from build import ROOT, forward, recording, story, trace, write
+
+from common import lesson
+from common.cli import UserError
+from common.compare import Answer, Claim
+from common.lesson import Lesson, Options
+
+FILE = str(ROOT / "04_a_naive_attention.py")
+
+
+def told(name: str) -> Lesson:
+    """A lesson whose one claim says which it is."""
+    claim = Claim(f"this is the {name} lesson", lambda evidence: Answer("yes", "it is"))
+    return Lesson("naive attention", "attn_fwd", guess="matmul softmax", claims=(claim,))
+
+
+def run(capsys, replay="", **options) -> dict:
+    never = pytest.fail  # nothing is built, let alone recorded
+    options = Options(replay=str(replay), json=True, **options)
+    lesson.run(FILE, told("eager"), told("compiled"), never, options)
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("compile", "name"), [(False, "eager"), (True, "compiled")])
+def test_the_shipped_recording_that_fits_is_laid_beside_its_own_lesson(capsys, compile, name):
+    found = run(capsys, compile=compile)
+    assert found["about"]["mode"] == ("compile" if compile else "eager")
+    assert [claim["claim"] for claim in found["claims"]] == [f"this is the {name} lesson"]
+    assert [pair["guess"] for pair in found["guess"] if pair["guess"]] == ["matmul", "softmax"]
+
+
+def test_a_file_tells_its_mode_itself(capsys):
+    found = run(capsys, replay=recording("04_a", "compile"))  # though --compile was not given
+    assert found["claims"][0]["claim"] == "this is the compiled lesson"
+
+
+def test_a_guess_given_replaces_the_script_s(capsys):
+    found = run(capsys, guess="copy")
+    assert [pair for pair in found["guess"] if pair["guess"]] == [{"guess": "copy", "seen": "copy"}]
+
+
+def test_a_word_unknown_is_refused_before_anything_is_read(capsys):
+    with pytest.raises(UserError, match="'magic'"):
+        run(capsys, replay="no/such/file", guess="matmul magic")
+
+
+def test_another_script_s_recording_is_refused(capsys):
+    with pytest.raises(UserError, match="it records 04_b_inplace_ops_attention, not 04_a_naive"):
+        run(capsys, replay=recording("04_b"))
+
+
+def test_somebody_s_trace_is_taken_by_the_lesson_s_label(capsys, tmp_path):
+    """It tells no story; the label is what it has in common with the script."""
+    path = write(tmp_path, trace(forward(100, ("bmm", "k", 5), label="attn_fwd")))
+    found = run(capsys, replay=path)
+    assert found["region"] == "attn_fwd" and found["regions"] == 1
+    other = write(tmp_path, trace(forward(100, ("bmm", "k", 5), label="fwd")), "other.json")
+    with pytest.raises(UserError, match="attn_fwd"):
+        run(capsys, replay=other)
+
+
+def test_a_shape_that_is_not_shipped_names_those_that_are(capsys):
+    with pytest.raises(UserError, match=r"no shipped recording .*77.*there is .*1024"):
+        run(capsys, seq=77)
+
+
+def test_the_neighbours_of_a_recording_answer_too(capsys, tmp_path):
+    """A claim sees what lies beside the recording, of the same work."""
+    seen = {}
+
+    def ask(evidence):
+        seen.update(evidence.others)
+        return Answer("yes", "")
+
+    for script in ("04_a_naive_attention", "04_b_inplace_ops_attention"):
+        content = trace(forward(100, ("bmm", "k", 5)), about=story(script=script))
+        write(tmp_path / script, content, "t.json")
+    one = Lesson("x", "fwd", guess="matmul", claims=(Claim("?", ask),))
+    options = Options(replay=str(tmp_path / "04_a_naive_attention" / "t.json"), json=True)
+    lesson.run(FILE, one, one, pytest.fail, options)
+    assert set(seen) == {("04_b_inplace_ops_attention", "")}
+    capsys.readouterr()
