@@ -19,6 +19,7 @@ SCRIPTS = {
     "04_d": "04_d_kernels_attention",
 }
 BACKENDS = ("auto", "math", "efficient", "flash", "cudnn")
+KERNELS = ("triton", "gluon", "flex", "fa4")
 
 START = 5_150_000_000_000
 LABEL = "fwd"
@@ -166,7 +167,8 @@ def recordings() -> list[tuple[str, str, str]]:
     """Arguments of `recording` for all that is shipped."""
     modes = ("eager", "compile")
     own = [(script, mode, "") for script in ("04_a", "04_b") for mode in modes]
-    return own + [("04_c", mode, backend) for backend in BACKENDS for mode in modes]
+    own += [("04_c", mode, backend) for backend in BACKENDS for mode in modes]
+    return own + [("04_d", mode, kernel) for kernel in KERNELS for mode in modes]
 
 
 def load(path: Path) -> dict:
