@@ -263,10 +263,11 @@ def build(options: KernelOptions):
 
 
 LAUNCH = {
-    # Triton's own launcher; the compiled graph's; a binding that calls the CUDA runtime.
+    # Triton's own launcher; the compiled graph's; bindings that call the CUDA runtime.
     "triton": "cuLaunchKernelEx",
     "gluon": "cuLaunchKernelEx",
     "flex": "cuLaunchKernel",
+    "fa4": "cudaLaunchKernelExC",
     "hub": "cudaLaunchKernel",
 }
 

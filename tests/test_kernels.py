@@ -187,3 +187,25 @@ def test_what_cannot_be_had_is_one_line(tmp_path, kernel, words):
     last = done.stderr.splitlines()[-1]
     assert last.startswith("error: ") and all(word in last for word in words), done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        ("'a/b' could not verify publisher trust status. Set trust_remote_code=True",
+         "the Hub does not answer"),
+        ("'a/b' is not from a trusted publisher. Set trust_remote_code=True",
+         "the Hub does not trust its publisher"),
+        ("No kernel for this torch\nand more", "No kernel for this torch LOCAL_KERNELS=a/b=FOLDER"),
+    ],
+)  # fmt: skip
+def test_what_the_hub_refuses_is_said_in_words_that_help(script, monkeypatch, refusal, words):
+    """Its own advice is an argument, which nobody at a command line can give."""
+
+    def refuse(repository, version):
+        raise ValueError(refusal)
+
+    monkeypatch.setattr("kernels.get_kernel", refuse)
+    with pytest.raises(UserError, match=words) as refused:
+        script["hub"]("a/b")
+    assert "trust_remote_code" not in str(refused.value)
