@@ -475,7 +475,14 @@ def _most(ranked: Sequence[str], times: dict[str, list[int]]) -> str:
 
 def tuning(seen: Sequence[Observation]) -> Result:
     """What each forward ran: the kernel in how many forms, and what else."""
-    (one,) = seen
+    one, *more = seen
+    if more:
+        raise UserError(
+            f"tuning reads one recording, and there are {len(seen)}: {shown(one.trace.path)} and "
+            f"{shown(more[0].trace.path)}; give one of them with --replay"
+        )
+    if not one.on_gpu:
+        raise UserError(f"{shown(one.trace.path)}: no kernel in it; recorded without a GPU?")
     lines, found = [], []
     for number, forward in enumerate(one.forwards, 1):
         kernels = [step for step in forward.steps if step.kind == "attention"]
@@ -514,12 +521,13 @@ def _of_tuning(one: Observation, found: Sequence[dict]) -> list[str]:
     alike = {(f["attention_kernels"], f["other_gpu_events"]) for f in later}
     if not later or alike != {(1, 0)} or first["attention_kernels"] <= 1:
         return ["No forward that tunes stands before forwards that do not: nothing to tell apart."]
-    (chosen,) = {step.gpu.grid for forward in one.forwards[1:] for step in forward.steps}
+    grids = {step.gpu.grid for forward in one.forwards[1:] for step in forward.steps}
+    kept = " or ".join("×".join(map(str, grid)) if grid else "unknown" for grid in grids)
     said = [
         f"Tuning shows as {first['attention_kernels']} runs of one kernel in "
         f"{first['forms_of_the_kernel']} forms (grid, block, shared memory), and "
         f"{first['other_gpu_events']} events between them that are not attention; the form kept "
-        f"has grid {'×'.join(map(str, chosen))}."
+        f"has grid {kept}."
     ]
     if how := one.about.get("configuration"):
         said.append(f"Here it was {how}; Triton's own default is 100 ms.")

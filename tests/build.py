@@ -5,6 +5,7 @@ Times are microseconds after START. A GPU event names the correlation id of its 
 """
 
 import gzip
+import importlib.util
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -207,3 +208,11 @@ def truth(path: Path, label: str | None = None) -> list[dict]:
         work.sort(key=lambda item: item["event"]["ts"])
         forwards.append({"dur": span["dur"], "ops": [o["name"] for o in ops], "work": work})
     return forwards
+
+
+def tool(name: str):
+    """A module of tests/tools."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,7 +1,6 @@
 """The engine that readers will open a recording with finds in it what our reader finds."""
 
 import gzip
-import importlib.util
 import json
 import socket
 import struct
@@ -11,20 +10,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from build import ROOT, recording
+from build import ROOT, recording, tool
 
 from common.trace import read
 
 pytestmark = pytest.mark.perfetto
 SHIPPED = (ROOT / "traces" / "recorded", ROOT / "traces" / "experiments")
 TOOLS = Path(__file__).parent / "tools"
-
-
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

@@ -1,25 +1,17 @@
 """The tools beside the tests: what grows is a trace, damage is survived."""
 
 import gzip
-import importlib.util
 import json
 import sys
 from pathlib import Path
 
 import pytest
-from build import recording, truth
+from build import recording, tool, truth
 
 from common.observe import observe
 from common.trace import read
 
 TOOLS = Path(__file__).parent / "tools"
-
-
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
