@@ -13,11 +13,11 @@ memory fall as well? Count which score-sized tensors are alive at once, line by 
 
 import torch
 
-from common import claims
 from common.cli import one_line_errors, parse
-from common.compare import Claim
+from common.compare import claims
+from common.compare.rows import Claim
 from common.lesson import Lesson, Options, run
-from common.workload import Workload, causal_mask
+from common.record.workload import Workload, causal_mask
 
 GUESS = Lesson(
     title="in-place attention",

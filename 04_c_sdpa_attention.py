@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from common import claims
 from common.cli import one_line_errors, option, parse
-from common.compare import Claim
+from common.compare import claims
+from common.compare.rows import Claim
 from common.lesson import Lesson, Options, run
-from common.workload import Workload
+from common.record.workload import Workload
 
 BACKENDS = {
     "math": SDPBackend.MATH,

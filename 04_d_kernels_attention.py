@@ -21,11 +21,11 @@ from functools import partial
 
 import torch
 
-from common import claims
 from common.cli import UserError, one_line_errors, option, parse
-from common.compare import Claim
+from common.compare import claims
+from common.compare.rows import Claim
 from common.lesson import Lesson, Options, run
-from common.workload import Workload
+from common.record.workload import Workload
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is declared
@@ -178,7 +178,7 @@ triton_attention.configuration = tuned_tiles
 
 
 def gluon(work: Workload):
-    from common import hopper
+    from common.kernels import hopper
 
     if why := hopper.why_not(work.head_dim, work.dtype):
         raise UserError(f"--kernel gluon: {why}; choose --kernel triton")

@@ -26,8 +26,7 @@ from rich.table import Table
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from common import report
-from common.cli import (
+from .cli import (
     UserError,
     note,
     one_line_errors,
@@ -37,10 +36,11 @@ from common.cli import (
     shown,
     write_whole,
 )
-from common.lesson import progress_line
-from common.observe import observe
-from common.trace import read
-from common.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
+from .lesson import progress_line
+from .read.observe import observe
+from .read.trace import read
+from .record.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
+from .show import report
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no news of the profiler's starts and stops
 

@@ -23,14 +23,15 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import TYPE_CHECKING
 
-from common import recordings, report
-from common.claims import noise
-from common.cli import UserError, note, one_line_errors, option, parse, positive, shown
-from common.observe import Observation, Step, device_of, observe
-from common.occupancy import DEFAULT_SHARED_MEMORY, kineto_estimate
+from .cli import UserError, note, one_line_errors, option, parse, positive, shown
+from .compare.claims import noise
+from .read import recordings
+from .read.observe import Observation, Step, device_of, observe
+from .read.occupancy import DEFAULT_SHARED_MEMORY, kineto_estimate
+from .show import report
 
 if TYPE_CHECKING:
-    from common.workload import Workload
+    from .record.workload import Workload
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = ROOT / "traces" / "experiments"
@@ -572,8 +573,8 @@ class Recipe:
 def record(name: str, traces: Path, forwards: int) -> list[Path]:
     """Record the experiment on this machine's GPU. Returns the trace files. A variant that this GPU
     refuses is named and left out."""
-    from common import workload
-    from common.lesson import progress_line
+    from .lesson import progress_line
+    from .record import workload
 
     work, why = workload.choose(workload.Options())
     if work.device == "cpu":
@@ -659,7 +660,7 @@ class Forgetful:
 def record_one(name: str, recipe: Recipe, traces: Path, progress=lambda doing: None) -> Path:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    from common import harness, workload
+    from .record import harness, workload
 
     backends = {
         "math": SDPBackend.MATH,

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import recordings, report
-from common.cli import (
+from .cli import (
     UserError,
     one_line_errors,
     option,
@@ -21,10 +20,12 @@ from common.cli import (
     shown,
     write_whole,
 )
-from common.facts import POST_CONDITIONS
-from common.observe import Observation
-from common.page import page
-from common.variants import TUTORIAL, Group, Refused, group, is_one_of, sweeps
+from .compare.facts import POST_CONDITIONS
+from .compare.variants import TUTORIAL, Group, Refused, group, is_one_of, sweeps
+from .read import recordings
+from .read.observe import Observation
+from .show import report
+from .show.page import page
 
 SHAPE = ("batch", "heads", "seq", "head_dim")
 MODES = ("eager", "compile")
@@ -144,7 +145,7 @@ def _record(options: Options) -> tuple[list[Path], dict[Refused, str]]:
         )
     if not any(is_one_of(options.only, *key) for key in TUTORIAL):
         raise UserError(f"--only {','.join(options.only)}: no variant has such a name")
-    from common import record_all  # torch comes with it
+    from . import record_all  # torch comes with it
 
     names = ("batch", "heads", "seq", "head_dim", "dtype", "device", "warmup", "active")
     given = {name: getattr(options, name) for name in names}

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from common import harness, recordings, report, share, workload
-from common.cli import UserError, note, option, shown
-from common.compare import Claim, Evidence, align, answer, parse_guess, rows
-from common.observe import observe
-from common.trace import Trace, read
-from common.workload import Attention, Workload
+from . import share
+from .cli import UserError, note, option, shown
+from .compare.rows import Claim, Evidence, align, answer, parse_guess, rows
+from .read import recordings
+from .read.observe import observe
+from .read.trace import Trace, read
+from .record import harness, workload
+from .record.workload import Attention, Workload
+from .show import report
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import report
-from common.cli import UserError, one_line_errors, option, parse
-from common.compare import align, parse_guess, rows
-from common.observe import observe
-from common.survey import survey
-from common.trace import MAX_GB, Trace, read
+from .cli import UserError, one_line_errors, option, parse
+from .compare.rows import align, parse_guess, rows
+from .read.observe import observe
+from .read.survey import survey
+from .read.trace import MAX_GB, Trace, read
+from .show import report
 
 PATIENCE = 2  # seconds
 EXAMPLES = """\

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import torch
 
-from common.cli import UserError, note, parse, shown
-from common.lesson import Options
-from common.variants import TUTORIAL, Refused
+from .cli import UserError, note, parse, shown
+from .compare.variants import TUTORIAL, Refused
+from .lesson import Options
 
 ROOT = Path(__file__).parent.parent
 # The option that chooses among a script's variants.

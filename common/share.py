@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import UserError, note, shown
-from common.privacy import scan_file
-from common.report import private, size
+from .cli import UserError, note, shown
+from .read.privacy import scan_file
+from .show.report import private, size
 
 BUCKET = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 

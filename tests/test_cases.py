@@ -10,8 +10,8 @@ from build import CASES
 
 from common.cli import one_line_errors, parse
 from common.look import Options, look
-from common.observe import observe
-from common.trace import read
+from common.read.observe import observe
+from common.read.trace import read
 
 INDEX = {case["id"]: case for case in json.loads((CASES / "index.json").read_text())}
 

@@ -19,10 +19,10 @@ from build import (
     write,
 )
 
-from common import claims
-from common.compare import Evidence
-from common.observe import observe
-from common.trace import read
+from common.compare import claims
+from common.compare.rows import Evidence
+from common.read.observe import observe
+from common.read.trace import read
 
 UNKNOWN = "somebody_s_own_kernel"
 

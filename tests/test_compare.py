@@ -7,7 +7,7 @@ import pytest
 from build import NVJET, SOFTMAX, forward, recording, recordings, region, trace, write
 
 from common.cli import UserError
-from common.compare import (
+from common.compare.rows import (
     Claim,
     Evidence,
     Row,
@@ -20,8 +20,8 @@ from common.compare import (
     wrappers,
     yes_if,
 )
-from common.observe import VOCABULARY, observe
-from common.trace import read
+from common.read.observe import VOCABULARY, observe
+from common.read.trace import read
 
 
 def look(tmp_path, *events, name="trace.json", **more):

@@ -26,10 +26,12 @@ from build import (
     write,
 )  # fmt: skip
 
-from common import experiment, look, recordings, report
+from common import experiment, look
 from common.cli import one_line_errors, parse
 from common.experiment import SHIPPED, Options
-from common.privacy import scan_file
+from common.read import recordings
+from common.read.privacy import scan_file
+from common.show import report
 
 
 @pytest.fixture
@@ -448,7 +450,7 @@ def test_a_variant_that_the_gpu_refuses_is_named_and_left_out(monkeypatch, capsy
         return traces / recipe.variant
 
     gpu = SimpleNamespace(device="cuda")
-    monkeypatch.setattr("common.workload.choose", lambda options: (gpu, None))
+    monkeypatch.setattr("common.record.workload.choose", lambda options: (gpu, None))
     monkeypatch.setattr(experiment, "record_one", one)
     refuses = {"cudnn"}
     made = experiment.record("cpu", tmp_path, 100)
@@ -470,7 +472,7 @@ def test_two_of_one_kind_are_not_mixed(tmp_path, ask):
 def test_what_is_recorded_is_read_back(tmp_path, ask, name, expected):
     """On the CPU, as far as that goes: the recipes run, and tell what they are."""
     from common.cli import UserError
-    from common.workload import Workload
+    from common.record.workload import Workload
 
     work = Workload(1, 2, 64, 16, "fp32", "cpu")
     made = []
@@ -501,8 +503,8 @@ def test_when_the_harness_synchronises(monkeypatch, synchronise, expected):
     """After which of wait 1, warm-up 2, active 3."""
     import torch
 
-    from common import harness
-    from common.workload import Options as Recorded
+    from common.record import harness
+    from common.record.workload import Options as Recorded
 
     class OnGpu:
         is_cuda = True

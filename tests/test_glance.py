@@ -8,11 +8,13 @@ import sys
 import pytest
 from build import FFMA, NVJET, RECORDED, ROOT, SCRIPTS, forward, recording, story, trace, write
 
-from common import glance, recordings, report
+from common import glance
 from common.cli import UserError
-from common.observe import observe
-from common.trace import read
-from common.variants import TUTORIAL, exponent, group, sweeps
+from common.compare.variants import TUTORIAL, exponent, group, sweeps
+from common.read import recordings
+from common.read.observe import observe
+from common.read.trace import read
+from common.show import report
 
 POST_SHAPE = [8, 16, 1024, 64]
 NAIVE, IN_PLACE, SDPA = (SCRIPTS[name] for name in ("04_a", "04_b", "04_c"))

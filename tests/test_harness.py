@@ -10,11 +10,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from common import harness
 from common.cli import UserError
-from common.observe import observe
-from common.trace import METADATA_KEY, read
-from common.workload import Options, Workload
+from common.read.observe import observe
+from common.read.trace import METADATA_KEY, read
+from common.record import harness
+from common.record.workload import Options, Workload
 
 WORK = Workload(1, 2, 32, 16, "fp32", "cpu")
 

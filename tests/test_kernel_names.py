@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-from common.kernel_names import KernelName, brief, decode, describe
+from common.read.kernel_names import KernelName, brief, decode, describe
 
 ROOT = Path(__file__).parent.parent
 HELD_OUT = Path(__file__).parent / "data" / "kernel_names_heldout.jsonl"

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from common.cli import UserError
-from common.workload import TOLERANCE, Workload, relative_error
+from common.record.workload import TOLERANCE, Workload, relative_error
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = "04_d_kernels_attention.py"
@@ -81,7 +81,7 @@ needs_hopper = pytest.mark.skipif(
 @needs_hopper
 @pytest.mark.parametrize("work", [w for w in ON_GPU if w.head_dim in (64, 128)], ids=str)
 def test_hopper_kernel_is_attention(work):
-    from common.hopper import attention
+    from common.kernels.hopper import attention
 
     q, k, v = work.inputs(seed=work.seq)
     output = poisoned(attention, q, k, v)
@@ -94,7 +94,7 @@ def test_hopper_kernel_is_attention(work):
 @pytest.mark.parametrize("head_dim", [64, 128])
 @pytest.mark.parametrize("seq", [1, 63, 130, 1000, 4097])
 def test_every_hopper_configuration_serves_every_length(chosen_for, head_dim, seq):
-    from common.hopper import attention, config_for
+    from common.kernels.hopper import attention, config_for
 
     work = Workload(2, 40, seq, head_dim, "bf16", "cuda")
     q, k, v = work.inputs(seed=seq)

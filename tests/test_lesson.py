@@ -7,7 +7,7 @@ from build import ROOT, forward, recording, story, trace, write
 
 from common import lesson
 from common.cli import UserError
-from common.compare import Answer, Claim
+from common.compare.rows import Answer, Claim
 from common.lesson import Lesson, Options
 
 FILE = str(ROOT / "04_a_naive_attention.py")

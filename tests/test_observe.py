@@ -27,10 +27,10 @@ from build import (
     write,
 )
 
-from common import report
 from common.cli import UserError
-from common.observe import VOCABULARY, observe
-from common.trace import read
+from common.read.observe import VOCABULARY, observe
+from common.read.trace import read
+from common.show import report
 
 ALL = pytest.mark.parametrize(("script", "mode", "backend"), recordings())
 SORTS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}

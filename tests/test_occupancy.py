@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common.occupancy import (
+from common.read.occupancy import (
     ARCHITECTURES,
     Device,
     Residency,

@@ -7,8 +7,8 @@ import pytest
 from build import RECORDED, SCRIPTS, forward, recording, story, trace, write
 from test_glance import groups, run, sweep_of
 
-from common import page, report
-from common.variants import sweeps
+from common.compare.variants import sweeps
+from common.show import page, report
 
 VOID = {"meta"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from build import ROOT, recording, tool
 
-from common.trace import read
+from common.read.trace import read
 
 pytestmark = pytest.mark.perfetto
 SHIPPED = (ROOT / "traces" / "recorded", ROOT / "traces" / "experiments")

@@ -7,10 +7,11 @@ import json
 import pytest
 from build import CASES, RECORDED, ROOT, forward, region, trace, write
 
-from common import privacy, report
 from common.look import Options, look
-from common.privacy import MOST, Finding, scan, scan_file
-from common.trace import read
+from common.read import privacy
+from common.read.privacy import MOST, Finding, scan, scan_file
+from common.read.trace import read
+from common.show import report
 
 TOKEN = "hf_" + "aB3" * 12  # of no one
 
@@ -209,7 +210,7 @@ def test_a_trace_of_torch_carries_its_host(tmp_path):
     """What this torch's profiler itself writes is found."""
     from torch.profiler import ProfilerActivity, profile
 
-    from common.harness import _compiler_not_imported
+    from common.record.harness import _compiler_not_imported
 
     with _compiler_not_imported(), profile(activities=[ProfilerActivity.CPU]) as profiler:
         pass
@@ -251,7 +252,7 @@ def test_reading_in_pieces_salvaging_and_reading_whole_find_the_same(tmp_path, m
     data = json.dumps(content).encode()
     whole = read(write(tmp_path, data)).private
     assert counts(whole) == {"host name": 1, "personal path": 399}
-    monkeypatch.setattr("common.trace.BLOCK", 1 << 14)
+    monkeypatch.setattr("common.read.trace.BLOCK", 1 << 14)
     assert read(write(tmp_path, data)).private == whole
     damaged = write(tmp_path, data[: data.rindex(b"]") - 5])
     assert read(damaged, salvage=True).private == whole

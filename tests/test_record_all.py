@@ -11,7 +11,7 @@ from test_glance import run
 
 from common import record_all
 from common.cli import UserError
-from common.variants import TUTORIAL
+from common.compare.variants import TUTORIAL
 
 TINY = ["--batch", "1", "--heads", "2", "--seq", "32", "--head-dim", "16", "--device", "cpu"]
 NAIVE, IN_PLACE, SDPA, KERNELS = (

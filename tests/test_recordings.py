@@ -5,10 +5,10 @@ import gzip
 import pytest
 from build import BACKENDS, SCRIPTS, forward, recording, story, trace, write
 
-from common import recordings
 from common.cli import UserError
-from common.observe import observe
-from common.trace import read
+from common.read import recordings
+from common.read.observe import observe
+from common.read.trace import read
 
 SHAPE = [8, 16, 1024, 64]
 SCRIPT = SCRIPTS["04_c"]

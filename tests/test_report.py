@@ -22,10 +22,10 @@ from build import (
 )
 from rich.console import Console
 
-from common import report
-from common.compare import Answer, Claim, align, rows
-from common.observe import observe
-from common.trace import read
+from common.compare.rows import Answer, Claim, align, rows
+from common.read.observe import observe
+from common.read.trace import read
+from common.show import report
 
 ANSI = "\x1b"
 NAIVE_GUESS = "matmul mul mask softmax matmul"

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import pytest
 from build import ROOT, forward, story, trace, write
 
-from common import report, share
+from common import share
 from common.cli import UserError
 from common.lesson import Lesson, Options, run
+from common.show import report
 
 httpx2 = pytest.importorskip("httpx2", reason="huggingface_hub is not installed")
 

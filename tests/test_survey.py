@@ -5,10 +5,10 @@ import copy as copies
 import pytest
 from build import forward, kernel, launch, memset, op, region, trace, write
 
-from common import report
-from common.observe import observe
-from common.survey import survey
-from common.trace import read
+from common.read.observe import observe
+from common.read.survey import survey
+from common.read.trace import read
+from common.show import report
 
 
 def look(tmp_path, *events):

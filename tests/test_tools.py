@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from build import recording, tool, truth
 
-from common.observe import observe
-from common.trace import read
+from common.read.observe import observe
+from common.read.trace import read
 
 TOOLS = Path(__file__).parent / "tools"
 

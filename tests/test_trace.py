@@ -28,11 +28,11 @@ from build import (
 )
 from hypothesis import strategies as st
 
-from common import report
 from common import trace as reader
 from common.cli import UserError
-from common.observe import Observation, observe
-from common.trace import Trace, read
+from common.read.observe import Observation, observe
+from common.read.trace import Trace, read
+from common.show import report
 
 SMALL = trace(forward(100, ("mul", "k<1>", 7.5), ("softmax _softmax", "copy", 3)))
 

@@ -3,8 +3,8 @@
 import pytest
 from build import FFMA, FLASH, NVJET
 
-from common.trace import GpuEvent
-from common.usage import Usage, usage
+from common.read.trace import GpuEvent
+from common.read.usage import Usage, usage
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 

@@ -5,9 +5,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from common import workload
 from common.cli import UserError
-from common.workload import Options, Workload, causal_attention_rows, causal_mask, relative_error
+from common.record import workload
+from common.record.workload import (
+    Options,
+    Workload,
+    causal_attention_rows,
+    causal_mask,
+    relative_error,
+)
 
 
 def small(dtype="fp32", seq=33, head_dim=16):

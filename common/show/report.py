@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from common.cli import shown
-from common.compare import Answer, Claim, Pair, Row, differences, wrappers
-from common.facts import POST_GPU
-from common.kernel_names import brief, decode
-from common.observe import Observation, Step
-from common.privacy import Finding
-from common.survey import Survey, Total
-from common.trace import GpuEvent, Trace
-from common.usage import Usage
-from common.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
+from ..cli import shown
+from ..compare.facts import POST_GPU
+from ..compare.rows import Answer, Claim, Pair, Row, differences, wrappers
+from ..compare.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
+from ..read.kernel_names import brief, decode
+from ..read.observe import Observation, Step
+from ..read.privacy import Finding
+from ..read.survey import Survey, Total
+from ..read.trace import GpuEvent, Trace
+from ..read.usage import Usage
 
 WIDTH = 100
 MOST = 20  # labels of a list

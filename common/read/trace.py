@@ -38,8 +38,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from common.cli import UserError, shown
-from common.privacy import Finding, Scan
+from ..cli import UserError, shown
+from .privacy import Finding, Scan
 
 METADATA_KEY = "profiling_attention"  # the entry in which our own scripts tell their story
 

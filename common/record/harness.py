@@ -24,9 +24,9 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from common.cli import UserError, note, shown
-from common.trace import METADATA_KEY
-from common.workload import (
+from ..cli import UserError, note, shown
+from ..read.trace import METADATA_KEY
+from .workload import (
     TOLERANCE,
     WAY_OUT,
     Attention,

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common.cli import UserError, note, shown
-from common.observe import Observation, observe
-from common.trace import Trace, read
+from ..cli import UserError, note, shown
+from .observe import Observation, observe
+from .trace import Trace, read
 
-SHIPPED = Path(__file__).parent.parent / "traces" / "recorded"
+SHIPPED = Path(__file__).parents[2] / "traces" / "recorded"
 
 # What recordings must share for their numbers to be compared.
 SAME = ("shape", "dtype", "mode", "device", "versions", "steps")

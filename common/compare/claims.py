@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 from statistics import mean, stdev
 
-from common.compare import Answer, Evidence, not_visible, yes_if
-from common.kernel_names import describe
-from common.observe import Observation, Step
+from ..read.kernel_names import describe
+from ..read.observe import Observation, Step
+from .rows import Answer, Evidence, not_visible, yes_if
 
 Question = Callable[[Evidence], Answer]
 

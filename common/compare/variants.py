@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import linear_regression, mean
 
-from common.facts import PEAK_TFLOPS, POST, POST_CONDITIONS, Published
-from common.observe import Observation
-from common.recordings import SAME
+from ..read.observe import Observation
+from ..read.recordings import SAME
+from .facts import PEAK_TFLOPS, POST, POST_CONDITIONS, Published
 
 # Every variant of the tutorial, in its order.
 TUTORIAL = (

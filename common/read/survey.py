@@ -4,9 +4,9 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 
-from common.observe import by_thread, join
-from common.trace import Call, GpuEvent, Trace
-from common.usage import Usage, usage
+from .observe import by_thread, join
+from .trace import Call, GpuEvent, Trace
+from .usage import Usage, usage
 
 TOP = 10
 

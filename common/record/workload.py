@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.cli import UserError, option, positive
+from ..cli import UserError, option, positive
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 

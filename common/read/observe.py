@@ -18,11 +18,11 @@ from statistics import mean, stdev
 
 import msgspec
 
-from common.cli import UserError, shown
-from common.kernel_names import KernelName, decode
-from common.occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
-from common.trace import Call, GpuEvent, Span, Trace
-from common.usage import Usage, usage
+from ..cli import UserError, shown
+from .kernel_names import KernelName, decode
+from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
+from .trace import Call, GpuEvent, Span, Trace
+from .usage import Usage, usage
 
 # What an op does, in a word. Looked up from the innermost op of a chain outwards.
 KINDS = {

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from html import escape
 from statistics import median_low
 
-from common import report
-from common.kernel_names import brief
-from common.observe import Forward, Observation, Step
-from common.variants import Group, Refused, Sweep, Variant
+from ..compare.variants import Group, Refused, Sweep, Variant
+from ..read.kernel_names import brief
+from ..read.observe import Forward, Observation, Step
+from . import report
 
 # Colours by what a step does; kinds of one row share one. (light, dark): white words are readable
 # on the first, black ones on the second.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, TypeVar
 
-from common.cli import UserError
-from common.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
+from ..cli import UserError
+from ..read.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
