@@ -8,9 +8,11 @@ import argparse
 import contextlib
 import dataclasses
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -110,13 +112,51 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _stop(message: str, code: int) -> NoReturn:
+    _clear()
     print(f"error: {message}", file=sys.stderr)
     sys.exit(code)
 
 
 def note(message: str) -> None:
     """One line beside the output, on stderr so that `--json` and pipes stay clean."""
+    _clear()
     print(f"note: {message}", file=sys.stderr)
+
+
+# ── Progress ──────────────────────────────────────────────────────────────────────────────────────
+
+_standing = False  # whether the terminal's last line tells what is being done
+
+
+def _clear() -> None:
+    global _standing
+    if _standing:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        _standing = False
+
+
+@contextlib.contextmanager
+def progress(patience: float = 0, log: bool = False) -> Iterator[Callable[[str], None]]:
+    """Say what is being done, on a terminal's last line: once `patience` seconds have gone by.
+    Where there is no terminal nothing is said, or with `log` a line each."""
+    start, terminal = time.monotonic(), sys.stderr.isatty()
+
+    def doing(what: str) -> None:
+        global _standing
+        if terminal and time.monotonic() - start >= patience:
+            width = shutil.get_terminal_size().columns
+            print(f"\r\x1b[K{what} …"[: width + 3], end="", file=sys.stderr, flush=True)
+            _standing = True
+        elif log and not terminal:
+            print(what, file=sys.stderr, flush=True)
+
+    try:
+        yield doing
+    finally:
+        _clear()
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def shown(path: Path) -> str:
@@ -135,15 +175,27 @@ def require_writable(name: str, path: Path) -> None:
 
 def write_whole(name: str, path: Path, text: str) -> None:
     """Write the file that the option `name` asked for, whole or not at all, and say so."""
-    beside = path.with_name(f".{path.name}.part")
     with _explained(name, path):
         replaces = path.exists()
-        try:
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        put({path: text.encode()})
     note(f"{shown(path)} is {'replaced' if replaces else 'written'}")
+
+
+def put(files: Mapping[Path, bytes]) -> None:
+    """Write all of the files or none: beside their places first, on the disk, then moved there.
+    Raises OSError."""
+    beside = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+    try:
+        for path, content in files.items():
+            with open(beside[path], "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, part in beside.items():
+            os.replace(part, path)
+    finally:
+        for part in beside.values():
+            part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

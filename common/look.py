@@ -6,18 +6,17 @@ on stderr, 130 interrupted.
 """
 
 import gc
-import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cli import UserError, one_line_errors, option, parse
-from .compare.rows import align, parse_guess, rows
+from .cli import UserError, one_line_errors, option, parse, progress
+from .compare.compared import compare
 from .read.observe import observe
 from .read.survey import survey
 from .read.trace import MAX_GB, Trace, read
 from .show import report
+from .show.as_json import as_json, difference_json, print_json, survey_json
+from .show.terminal import console
 
 PATIENCE = 2  # seconds
 EXAMPLES = """\
@@ -63,49 +62,38 @@ def look(options: Options) -> None:
             raise UserError("--guess goes with one region; choose it with --region")
         found = survey(traces[0])
         if options.json:
-            report.print_json(report.survey_json(found))
+            print_json(survey_json(found))
         else:
-            report.show_survey(report.console(), found)
+            report.show_survey(console(), found)
         return
     seen, *other = (observe(trace, options.region) for trace in traces)
     if other:
         if options.guess:
             raise UserError("--guess goes with one trace, and two were given")
         if options.json:
-            report.print_json(report.difference_json(seen, other[0]))
+            print_json(difference_json(seen, other[0]))
         else:
-            report.show_difference(report.console(), seen, other[0])
+            report.show_difference(console(), seen, other[0])
         return
-    guess = () if options.guess is None else parse_guess(options.guess)
-    pairs = align(guess, rows(seen.steps))
+    compared = compare(seen, options.guess)
     if options.json:
-        report.print_json(report.as_json(seen, pairs, bool(guess)))
-        return
-    report.show(report.console(), seen, pairs=pairs, guessed=bool(guess), lessons={}, claims=())
+        print_json(as_json(compared))
+    else:
+        report.show(console(), compared)
 
 
 def _several(trace: Trace, region: str | None) -> bool:
-    return region is None and not trace.about and len(trace.labels) > 1
+    return region is None and trace.story is None and len(trace.labels) > 1
 
 
 def _read(path: Path, options: Options) -> Trace:
-    if not sys.stderr.isatty():
-        return read(path, options.salvage, options.max_gb)
-    try:
-        return read(path, options.salvage, options.max_gb, _progress())
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _progress() -> Callable[[float], None]:
-    """A share of the file on the terminal, once reading has taken a while."""
-    start = time.monotonic()
-
-    def show(share: float) -> None:
-        if time.monotonic() - start > PATIENCE:
-            print(f"\rreading … {100 * share:.0f} %", end="", file=sys.stderr, flush=True)
-
-    return show
+    with progress(PATIENCE) as doing:
+        return read(
+            path,
+            options.salvage,
+            options.max_gb,
+            lambda share: doing(f"reading {100 * share:.0f} %"),
+        )
 
 
 if __name__ == "__main__":

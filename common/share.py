@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .cli import UserError, note, shown
 from .read.privacy import scan_file
-from .show.report import private, size
+from .show.words import private, size
 
 BUCKET = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 

@@ -30,7 +30,8 @@ class Published:
 
 
 POST_GPU = "NVIDIA A100-SXM4-80GB"
-POST_CONDITIONS = {"shape": [8, 16, 1024, 64], "dtype": "bf16", "mode": "eager"}
+POST_SHAPE = (8, 16, 1024, 64)
+POST_CONDITIONS = (POST_SHAPE, "bf16", "eager")
 # Source: the post "Profiling in PyTorch, part 3: attention"; by (script, variant).
 POST = {
     ("04_a_naive_attention", ""): Published(6, None, None),

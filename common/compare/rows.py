@@ -1,12 +1,9 @@
-"""Guess against observation, claims against observation, one observation against another.
+"""Rows, and what lies beside them: guess against observation, one observation against another."""
 
-Verdicts and their evidence; layout is `report`'s.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, TypeVar
+from typing import TypeVar
 
 from ..cli import UserError
 from ..read.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
@@ -136,55 +133,3 @@ def _align(
 def differences(a: Observation, b: Observation) -> list[tuple[Row | None, Row | None]]:
     """Two recordings step by step."""
     return _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
-
-
-# ── Claims ────────────────────────────────────────────────────────────────────────────────────────
-
-Verdict = Literal["yes", "no", "not visible"]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    verdict: Verdict
-    evidence: str  # what the trace shows
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence about a trace and the question that decides it."""
-
-    sentence: str
-    check: Callable[["Evidence"], Answer]
-    of_gpu: bool = True  # a recording of the CPU alone cannot answer it
-    otherwise: str = ""  # what a "no" teaches
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The observation in question, and others of the same workload made on the same device:
-    {(script, variant): observation}."""
-
-    seen: Observation
-    others: dict[tuple[str, str], Observation]
-
-    def steps(self, kind: str) -> tuple[Step, ...]:
-        return self.seen.of(kind)
-
-
-def answer(claims: Iterable[Claim], evidence: Evidence) -> list[tuple[Claim, Answer]]:
-    def ask(claim: Claim) -> Answer:
-        if not evidence.seen.forwards:
-            return not_visible("no finished forward in this trace")
-        if claim.of_gpu and not evidence.seen.on_gpu:
-            return not_visible("recorded without a GPU; --replay reads a recording of one")
-        return claim.check(evidence)
-
-    return [(claim, ask(claim)) for claim in claims]
-
-
-def yes_if(condition: Any, evidence: str) -> Answer:
-    return Answer("yes" if condition else "no", evidence)
-
-
-def not_visible(why: str) -> Answer:
-    return Answer("not visible", why)

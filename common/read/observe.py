@@ -19,9 +19,10 @@ from statistics import mean, stdev
 import msgspec
 
 from ..cli import UserError, shown
+from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
-from .trace import Call, GpuEvent, Span, Trace
+from .trace import Call, GpuEvent, Sort, Span, Trace
 from .usage import Usage, usage
 
 # What an op does, in a word. Looked up from the innermost op of a chain outwards.
@@ -141,8 +142,8 @@ class Observation:
         return bool(self.trace.gpu)
 
     @property
-    def about(self) -> dict:
-        return self.trace.about
+    def story(self) -> Story | None:
+        return self.trace.story
 
     @cached_property
     def alike(self) -> bool:
@@ -223,6 +224,17 @@ class Observation:
         """Launches of the forwards whose GPU work is not in the file, or may be another's."""
         return sum(forward.lost for forward in self.forwards) + self.undecided_calls
 
+    def per_forward(self, sort: Sort) -> int | list[int] | None:
+        """How many kernels, copies or memsets: a number when all forwards agree, else one for each
+        in time order; None when unknown. At least so many, where GPU records were lost."""
+        if not self.on_gpu or self.undecided_calls:
+            return None
+        return agreed([forward.count(sort) for forward in self.forwards])
+
+    @property
+    def launches_per_forward(self) -> int | list[int] | None:
+        return agreed([forward.launches for forward in self.forwards])
+
     @property
     def backend(self) -> str | None:
         """The SDPA backend that ran, by the ops inside the forward; None where none is seen."""
@@ -236,6 +248,13 @@ class Observation:
 
     def of(self, kind: str) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.kind == kind)
+
+
+def agreed(counts: list[int]) -> int | list[int] | None:
+    """One number for equal ones."""
+    if not counts:
+        return None
+    return counts[0] if len(set(counts)) == 1 else counts
 
 
 def observe(trace: Trace, region: str | None = None) -> Observation:
@@ -336,8 +355,8 @@ def _elsewhere(ranges: Sequence[Span], calls: dict, answers: dict) -> int:
 
 
 def _only_region(trace: Trace) -> str:
-    if label := trace.about.get("label"):
-        return label
+    if trace.story:
+        return trace.story.label
     labels = trace.labels
     if len(labels) == 1:
         return next(iter(labels))
@@ -455,10 +474,9 @@ def _incredible(trace: Trace) -> list[GpuEvent]:
 
 def device_of(trace: Trace) -> Device | None:
     """The limits of the GPU that the trace tells of."""
-    for properties in (*trace.devices, trace.about.get("device")):
-        if isinstance(properties, dict) and (device := Device.from_properties(properties)):
-            return device
-    return None
+    told = [as_builtins(trace.story.device)] if trace.story else []
+    devices = map(Device.from_properties, (*trace.devices, *told))
+    return next(filter(None, devices), None)
 
 
 def by_thread(events: Iterable) -> dict:

@@ -34,21 +34,21 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from ..cli import UserError, shown
+from ..story import METADATA_KEY, Story, read_story
 from .privacy import Finding, Scan
-
-METADATA_KEY = "profiling_attention"  # the entry in which our own scripts tell their story
 
 CALLS = {
     f"{maker}_{layer}"
     for maker in ("cuda", "xpu", "privateuse1")
     for layer in ("runtime", "driver")
 }
-GPU = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
+Sort: TypeAlias = Literal["kernel", "copy", "memset"]
+GPU: dict[str, Sort] = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 
 BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
@@ -88,7 +88,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
 class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     """A kernel, copy or memset on the GPU. None is unknown, never 0."""
 
-    sort: Literal["kernel", "copy", "memset"]
+    sort: Sort
     name: str
     start: int | None  # ns
     duration: int | None  # ns
@@ -120,7 +120,7 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
 @dataclass(frozen=True, slots=True)
 class Trace:
     path: Path
-    about: dict  # what our scripts say of their run; empty for other people's traces
+    story: Story | None  # what our scripts say of their run; None of other people's traces
     devices: tuple[dict, ...]  # Kineto's deviceProperties
     annotations: tuple[Span, ...]
     ops: tuple[Span, ...]
@@ -178,33 +178,9 @@ class _Event(msgspec.Struct, Generic[Number], gc=False):
     args: _Args | None = None
 
 
-class _Device(msgspec.Struct):
-    type: str
-    name: str
-
-
-class _Versions(msgspec.Struct):
-    torch: str
-
-
-class _Story(msgspec.Struct):
-    """What a reader may rely on when a trace tells a story at all."""
-
-    script: str
-    title: str
-    variant: str
-    label: str
-    shape: tuple[int, int, int, int]
-    dtype: str
-    mode: str
-    device: _Device
-    versions: _Versions
-    peak_bytes: int | None = None
-
-
 class _File(msgspec.Struct, Generic[Number], gc=False):
     traceEvents: list[_Event[Number]]
-    about: Any = msgspec.field(default=None, name=METADATA_KEY)
+    story: Any = msgspec.field(default=None, name=METADATA_KEY)
     deviceProperties: Any = None
 
 
@@ -326,7 +302,7 @@ class _Events:
         self.calls: list[Call] = []
         self.gpu: list[GpuEvent] = []
         self.count = self.non_finite = self.left_out = self.left_out_events = 0
-        self._about: Any = None
+        self._story: Any = None
         self._devices: Any = None
         self._timed = self._old = False
         self._once: dict = {}
@@ -338,7 +314,7 @@ class _Events:
     def add(self, file: _File, missing: int) -> None:
         self.count += len(file.traceEvents)
         self.non_finite += missing
-        self._about = self._about if file.about is None else file.about
+        self._story = self._story if file.story is None else file.story
         self._devices = self._devices if file.deviceProperties is None else file.deviceProperties
         once, threads = self._once, self._threads
         for event in file.traceEvents:
@@ -422,7 +398,7 @@ class _Events:
         devices = self._devices if isinstance(self._devices, list) else []
         return Trace(
             path=path,
-            about=_about(self._about),
+            story=read_story(self._story),
             devices=tuple(device for device in devices if isinstance(device, dict)),
             annotations=tuple(self.annotations),
             ops=tuple(self.ops),
@@ -687,15 +663,6 @@ def _why_not_json(data: bytes, at: int, error: str) -> tuple[str, int]:
 def _open_string(data: bytes) -> bool:
     last_line = data[data.rfind(b"\n") + 1 :]
     return len(re.findall(rb'(?<!\\)(?:\\\\)*"', last_line)) % 2 == 1
-
-
-def _about(story: Any) -> dict:
-    """The story if it is whole; one that somebody cut or rewrote is as good as none."""
-    try:
-        msgspec.convert(story, _Story)
-    except msgspec.ValidationError:
-        return {}
-    return story
 
 
 def _gpu_event(event: _Event, once: dict, process: Any) -> GpuEvent:

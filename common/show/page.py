@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from html import escape
 from statistics import median_low
 
+import msgspec
+
 from ..compare.variants import Group, Refused, Sweep, Variant
+from ..compare.worth import worth_seeing
 from ..read.kernel_names import brief
 from ..read.observe import Forward, Observation, Step
-from . import report
+from ..read.op_names import chain
+from ..story import Conditions
+from . import tables
+from .words import conditions, duration, microseconds, size, work
+from .worth import in_words
 
 # Colours by what a step does; kinds of one row share one. (light, dark): white words are readable
 # on the first, black ones on the second.
@@ -56,7 +63,7 @@ def page(
     groups: Sequence[Group], measured: Sequence[Sweep], refused: dict[Refused, str], more: str = ""
 ) -> str:
     """The whole page. `more` is a line below the tables."""
-    devices = dict.fromkeys(one.about["device"]["name"] for one in groups)
+    devices = dict.fromkeys(one.conditions.device.name for one in groups)
     kinds = {
         bar.step.kind for one in groups for variant in one.variants for bar in bars(variant.seen)
     }
@@ -70,7 +77,7 @@ def page(
         *(_group(one, width) for one, width in zip(groups, widths, strict=True)),
         *(_sweep(one, refused) for one in measured),
         "</main><footer>",
-        *(f"<p>{_text(line)}</p>" for line in [*report.footnote(groups).split("\n"), more] if line),
+        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
         "</footer>",
     ]
     return f"{_head()}<body>\n" + "\n".join(body) + "\n</body></html>\n"
@@ -113,10 +120,10 @@ def scales(groups: Sequence[Group]) -> list[int]:
     """The nanoseconds that a lane's full width stands for, for each group: the same for eager and
     compiled forwards of one experiment."""
 
-    def experiment(one: Group) -> str:
-        return repr({**one.about, "mode": None})
+    def experiment(one: Group) -> Conditions:
+        return msgspec.structs.replace(one.conditions, mode="eager")
 
-    longest: dict[str, int] = {}
+    longest: dict[Conditions, int] = {}
     for one in groups:
         for variant in one.variants:
             for bar in bars(variant.seen):
@@ -129,11 +136,11 @@ def _group(one: Group, width: int) -> str:
     unit = "GPU" if one.on_gpu else "CPU"
     lanes = "".join(_lane(variant, width) for variant in one.variants)
     return (
-        f"<section><h2>{_text(report.conditions(one.about))}</h2>"
+        f"<section><h2>{_text(conditions(one.conditions))}</h2>"
         f'<div class="lanes">{lanes}{_axis(width)}</div>'
         f'<p class="note">{unit} time of one forward, the one of median time. '
         "The table has means over all of them.</p>"
-        f"{_table(report.conditions(one.about), *report.glance_table(one))}</section>"
+        f"{_table(conditions(one.conditions), *tables.glance_table(one))}</section>"
     )
 
 
@@ -142,8 +149,8 @@ def _lane(variant: Variant, width: int) -> str:
     drawn = bars(seen)
     items = "".join(_bar(bar, width) for bar in drawn)
     # A lesson about one kernel begins with that.
-    count = f"<span>{_text(report.work(seen))}</span> · " if len(seen.steps) > 2 else ""
-    name, time = _text(variant.name), _text(report.duration(variant.ns))
+    count = f"<span>{_text(work(seen))}</span> · " if len(seen.steps) > 2 else ""
+    name, time = _text(variant.name), _text(duration(variant.ns))
     lane = (
         f'<ol class="lane" role="list" aria-label="{name}, step by step">{items}</ol>'
         if items
@@ -151,7 +158,7 @@ def _lane(variant: Variant, width: int) -> str:
     )
     return (
         f'<div class="variant"><h3>{name}</h3><p class="time">{time}</p>{lane}'
-        f'<p class="lesson">{count}{_text(report.lesson(variant))}</p></div>'
+        f'<p class="lesson">{count}{_text(in_words(worth_seeing(variant)))}</p></div>'
     )
 
 
@@ -169,9 +176,9 @@ def _bar(bar: Bar, width: int) -> str:
     narrow = "" if share >= WORD_FITS_PHONE else ' class="narrow"'
     word = f"<b{narrow}>{_text(bar.step.kind)}</b>" if share >= WORD_FITS else ""
     short = brief(bar.step.kernel) if bar.step.kernel else ""
-    ops = " › ".join(name.removeprefix("aten::") for name in bar.step.path)
+    ops = chain(bar.step.path) if bar.step.path else ""
     tip = (
-        f"<strong>{_text(bar.step.kind)} · {report.microseconds(bar.duration)}</strong> "
+        f"<strong>{_text(bar.step.kind)} · {microseconds(bar.duration)}</strong> "
         f"{_text(short)} "
         f"<code>{_text(bar.step.name)}</code>"
         + (f" <small>launched by {_text(ops)}</small>" if ops and bar.step.gpu else "")
@@ -238,23 +245,21 @@ LINE = 15  # between the names at the curves' ends
 
 def _sweep(one: Sweep, refused: dict[Refused, str]) -> str:
     on_gpu = one.groups[0].on_gpu
-    shown = [_curves("time of a forward", one, lambda v: v.ns, report.duration, 10)]
+    shown = [_curves("time of a forward", one, lambda v: v.ns, duration, 10)]
     if on_gpu:
-        shown.append(
-            _curves("peak memory over the inputs", one, lambda v: v.peak_bytes, report.size, 2)
-        )
-    tables = "".join(
+        shown.append(_curves("peak memory over the inputs", one, lambda v: v.peak_bytes, size, 2))
+    figures = "".join(
         f"<h3>{_text(title)}</h3>{_table(title, heads, lines)}"
-        for title, heads, lines in report.sweep_tables(one)
+        for title, heads, lines in tables.sweep_tables(one)
     )
-    gaps = "".join(f"<li>{_text(line)}</li>" for line in report.missing(one, refused))
+    gaps = "".join(f"<li>{_text(line)}</li>" for line in tables.missing(one, refused))
     return (
-        f"<section><h2>By length · {_text(report.conditions(one.about))}</h2>"
+        f"<section><h2>By length · {_text(conditions(one.conditions))}</h2>"
         f'<div class="curves">{"".join(shown)}</div>'
         '<p class="note">Both axes are logarithmic: a power of the length is a straight line, and '
         "its exponent the slope.</p>"
         + (f'<ul class="gaps">{gaps}</ul>' if gaps else "")
-        + f"{tables}</section>"
+        + f"{figures}</section>"
     )
 
 
