@@ -252,7 +252,7 @@ def test_reading_in_pieces_salvaging_and_reading_whole_find_the_same(tmp_path, m
     data = json.dumps(content).encode()
     whole = read(write(tmp_path, data)).private
     assert counts(whole) == {"host name": 1, "personal path": 399}
-    monkeypatch.setattr("common.read.trace.BLOCK", 1 << 14)
+    monkeypatch.setattr("common.read.pieces.BLOCK", 1 << 14)
     assert read(write(tmp_path, data)).private == whole
     damaged = write(tmp_path, data[: data.rindex(b"]") - 5])
     assert read(damaged, salvage=True).private == whole

@@ -28,8 +28,9 @@ from build import (
 )
 from hypothesis import strategies as st
 
-from common import trace as reader
 from common.cli import UserError
+from common.read import pieces as reader
+from common.read import trace as parser
 from common.read.observe import Observation, observe
 from common.read.trace import Trace, read
 from common.show import report
@@ -121,9 +122,9 @@ def pieces(path, monkeypatch, size=512) -> int:
     """How many pieces a file is read in, with blocks of this size."""
     monkeypatch.setattr(reader, "BLOCK", size)
     try:
-        blocks = reader._utf8(path, reader._blocks(path, 1, False, lambda share: None))
-        return sum(1 for _ in reader._pieces(blocks))
-    except reader._NotInPieces:
+        blocks = reader.utf8(path, reader.read_blocks(path, 1, False, lambda share: None))
+        return sum(1 for _ in reader.cut(blocks))
+    except reader.NotInPieces:
         return 0
 
 
@@ -164,7 +165,7 @@ def test_faults_have_their_place_in_pieces_too(tmp_path, monkeypatch, indent, si
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_fault_is_placed_without_the_whole_file_in_memory(tmp_path, monkeypatch, pack, indent):
     """At both ends and in the middle of a file of several blocks."""
-    monkeypatch.setattr(reader, "_whole", lambda *_: pytest.fail("the whole file was taken"))
+    monkeypatch.setattr(reader, "whole", lambda *_: pytest.fail("the whole file was taken"))
     text = json.dumps(trace([op(f"o{i}", i, 5) for i in range(30_000)]), indent=indent)
     assert len(text) > 3 * reader.BLOCK
     for number in (0, 15_000, 29_999):
@@ -329,8 +330,8 @@ def test_every_time_of_the_profiler_fits_a_float():
     for low, high in ((0, 10**6), (2**41, 2**42), (2**42, 2**52 // 1000), (2**42, 2**43)):
         for _ in range(5000):
             ns = rng.randrange(1000 * low, 1000 * high)
-            assert reader._nanoseconds(float(f"{ns // 1000}.{ns % 1000:03}")) == ns
-            assert reader._nanoseconds(-float(f"{ns // 1000}.{ns % 1000:03}")) == -ns
+            assert parser._nanoseconds(float(f"{ns // 1000}.{ns % 1000:03}")) == ns
+            assert parser._nanoseconds(-float(f"{ns // 1000}.{ns % 1000:03}")) == -ns
 
 
 @pytest.mark.parametrize("size", [2000, 1 << 20])

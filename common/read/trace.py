@@ -4,9 +4,9 @@ It knows what PyTorch's profiler (Kineto) writes: Chrome trace JSON, plain or gz
 content. Times become whole nanoseconds: through floats where they are exact, else through decimals,
 for microseconds since 1970 with three decimals do not fit a float.
 
-A file longer than a block is decoded in pieces cut between two events, and only what is work is
-kept: a quarter of the memory of a whole decode. A fault is found in its piece and placed in the
-file; a layout that cannot be cut sends the reader back to the whole file as one piece.
+A file longer than a block is decoded in pieces (pieces.py), and only what is work is kept: a
+quarter of the memory of a whole decode. A fault is found in its piece and placed in the file
+(faults.py).
 
 Files of several ranks are put together one behind the other. They count their correlation ids each
 for itself, so a GPU event is told which process launched it: the one whose part of the file it
@@ -23,11 +23,8 @@ stands in. Where no metadata parts them, or they are mixed, by sorting say, it i
     gpu_user_annotation, cuda_sync, python_function, ac2g and others: drawn by viewers, no work
 """
 
-import codecs
 import contextlib
-import gzip
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +37,8 @@ import msgspec
 
 from ..cli import UserError, shown
 from ..story import METADATA_KEY, Story, read_story
+from . import faults, pieces
+from .pieces import MAX_GB, Blocks, Piece
 from .privacy import Finding, Scan
 
 CALLS = {
@@ -50,11 +49,6 @@ CALLS = {
 Sort: TypeAlias = Literal["kernel", "copy", "memset"]
 GPU: dict[str, Sort] = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
-
-BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
-MOST = 16 * BLOCK  # of one piece
-WHOLE = 1 << 30  # bytes of a file that cannot be cut
-MAX_GB = 4  # that a gzip file may unpack to
 
 
 # Structs that the garbage collector need not look at: less memory and time than dataclasses.
@@ -196,7 +190,7 @@ class _Decoders(NamedTuple):
         try:
             found = decoder.decode(data)
         except (msgspec.DecodeError, RecursionError):
-            sound, missing = _without_non_finite(data)
+            sound, missing = faults.without_non_finite(data)
             if not missing:
                 raise
             found = decoder.decode(sound)
@@ -222,10 +216,6 @@ class _NotExact(Exception):
     """A time does not fit a float: the file must be read in decimals."""
 
 
-class _NotInPieces(Exception):
-    """The file cannot be cut."""
-
-
 def read(
     path: Path,
     salvage: bool = False,
@@ -244,20 +234,20 @@ def read(
     def blocks() -> Iterator[bytes]:
         nonlocal scan
         scan = Scan()
-        for block in _utf8(path, _blocks(path, max_gb, salvage, progress)):
+        for block in pieces.utf8(path, pieces.read_blocks(path, max_gb, salvage, progress)):
             scan.add(block)
             yield block
 
     def attempt(decoders: _Decoders) -> Trace:
         try:
             try:
-                return _read(path, blocks, _pieces(blocks()), decoders)
-            except _NotInPieces:
-                return _read(path, blocks, _whole(path, blocks()), decoders)
+                return _read(path, blocks, pieces.cut(blocks()), decoders)
+            except pieces.NotInPieces:
+                return _read(path, blocks, pieces.whole(path, blocks()), decoders)
         except UserError:
             if salvage:  # only now: a sound file loses nothing
-                with contextlib.suppress(_NotInPieces):  # not even a list of events is there
-                    return _read(path, blocks, _pieces(blocks(), True), decoders, salvage=True)
+                with contextlib.suppress(pieces.NotInPieces):  # not even a list of events is there
+                    return _read(path, blocks, pieces.cut(blocks(), True), decoders, salvage=True)
             raise
 
     try:
@@ -267,14 +257,11 @@ def read(
     return replace(found, private=scan.found())
 
 
-Blocks = Callable[[], Iterator[bytes]]
-
-
 def _read(
-    path: Path, blocks: Blocks, pieces: Iterator["_Piece"], decoders: _Decoders, salvage=False
+    path: Path, blocks: Blocks, parts: Iterator[Piece], decoders: _Decoders, salvage=False
 ) -> Trace:
     events, begun = _Events(), None
-    for piece in pieces:
+    for piece in parts:
         if begun:
             piece = piece._replace(start=begun.start, text=begun.text + begun.gap + piece.text)
             begun = None
@@ -282,14 +269,14 @@ def _read(
             events.add(*decoders.decode(piece.json))
         except (msgspec.DecodeError, RecursionError) as error:
             unfinished = not piece.last and re.search("truncated|trailing", str(error))
-            if unfinished and 0 < len(piece.text) < MOST:
+            if unfinished and 0 < len(piece.text) < pieces.MOST:
                 begun = piece  # cut inside an event, or behind the list: it goes on
             elif salvage:
                 events.add_sound(piece, decoders)
             elif unfinished:
-                raise _NotInPieces from error
+                raise pieces.NotInPieces from error
             else:
-                raise _refusal(path, blocks, error, piece, events.count) from error
+                raise faults.refusal(path, blocks, error, piece, events.count) from error
     return events.trace(path)
 
 
@@ -358,13 +345,13 @@ class _Events:
         self._mixed = self._mixed or process != self._processes[-1]
         self._process = process
 
-    def add_sound(self, piece: "_Piece", decoders: _Decoders) -> None:
+    def add_sound(self, piece: Piece, decoders: _Decoders) -> None:
         """What is sound in a piece that is not: single events, and the foot behind them."""
         if not piece.text:  # the head
             self.left_out += len(piece.opening)
             return
         text, foot = _foot(piece.text, decoders) if piece.last else (piece.text, b"")
-        for one in _BETWEEN.split(text):
+        for one in pieces.BETWEEN.split(text):
             # With whatever stands behind the last one, if that is no foot.
             ends = (match.end() for match in re.finditer(rb"\}(?=\s*\])", one))
             for end in (len(one), *ends):
@@ -375,7 +362,7 @@ class _Events:
                 self.left_out += len(one)
                 self.left_out_events += 1
         if foot:
-            self._try(OPENING + foot, decoders)
+            self._try(pieces.OPENING + foot, decoders)
 
     def _try(self, text: bytes, decoders: _Decoders) -> bool:
         try:
@@ -421,248 +408,16 @@ class _Events:
         )
 
 
-def _blocks(
-    path: Path, max_gb: float, salvage: bool, progress: Callable[[float], None]
-) -> Iterator[bytes]:
-    """The file's bytes, unpacked if it is gzip."""
-    try:
-        with path.open("rb") as file:
-            size = path.stat().st_size or 1
-            packed = file.peek(2)[:2] == b"\x1f\x8b"
-            source = gzip.GzipFile(fileobj=file) if packed else file
-            total = 0
-            while block := _unpack(path, source, salvage) if packed else source.read(BLOCK):
-                total += len(block)
-                if packed and total > max_gb * 1e9:
-                    raise UserError(
-                        f"{shown(path)}: unpacks to more than {max_gb:g} GB; "
-                        "--max-gb raises the limit"
-                    )
-                progress(min(1, file.tell() / size))
-                yield block
-            if not total and packed:
-                raise UserError(f"{shown(path)}: empty trace (0 bytes after decompression)")
-    except OSError as error:
-        raise UserError(f"cannot read {shown(path)}: {error.strerror}") from error
-
-
-def _unpack(path: Path, source: gzip.GzipFile, salvage: bool) -> bytes:
-    block = bytearray()
-    try:
-        # Small bites: what stands before the damage is still given out.
-        while len(block) < BLOCK and (bite := source.read1(min(BLOCK, 1 << 16))):
-            block += bite
-    except (EOFError, OSError, zlib.error) as error:
-        if not salvage:
-            raise UserError(f"{shown(path)}: damaged gzip ({error}); copy it again") from error
-    return bytes(block)
-
-
-def _utf8(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The text as UTF-8 without a byte order mark."""
-    decoder, blank = None, True
-    for number, block in enumerate(blocks):
-        if number == 0 and block.startswith((b"\xff\xfe", b"\xfe\xff")):
-            # a shell's redirection on Windows
-            decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        if decoder:
-            block = decoder.decode(block).encode("utf-8", "replace")
-        elif number == 0:
-            block = block.removeprefix(b"\xef\xbb\xbf")
-        blank = blank and not block.strip()
-        yield block
-    if decoder:
-        yield decoder.decode(b"", final=True).encode()
-    if blank:
-        packed = _is_packed(path)
-        raise UserError(
-            f"{shown(path)}: empty trace (0 bytes{' after decompression' if packed else ''})"
-        )
-
-
-def _is_packed(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-# Where the list of events begins; it stands in the file's first block.
-_LIST = re.compile(rb'\A\s*\[|"traceEvents"\s*:\s*\[')
-OPENING = b'{"traceEvents":['
-# Between two events, however the file is laid out. No string can hold this: its quotes would be
-# escaped. A list of objects inside an event can, and then the piece does not decode.
-_BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"\w+"\s*:)')
-
-
-class _Piece(NamedTuple):
-    """Text that stands in a file from byte `start` on: the head, some events, or the events at the
-    end with the foot behind them. `opening` and `closing` make it JSON."""
-
-    start: int
-    opening: bytes
-    text: bytes
-    closing: bytes = b""
-    gap: bytes = b""  # between this piece and the next
-
-    @property
-    def last(self) -> bool:
-        return not self.closing
-
-    @property
-    def json(self) -> bytes:
-        return self.opening + self.text + self.closing if self.opening else self.text
-
-
-def _pieces(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[_Piece]:
-    """Raises _NotInPieces when there would be only one, unless `salvage` asks for whatever there
-    is."""
-    rest = next(blocks, b"")
-    begin = _LIST.search(rest)
-    if not begin or len(rest) < BLOCK and not salvage:
-        raise _NotInPieces
-    start = begin.end()
-    head, rest = rest[:start], rest[start:]
-    alone = b"{" not in head  # the format's other form: the events, and nothing around them
-    yield _Piece(start, head, b"", b"]" if alone else b"]}")
-    for block in blocks:
-        rest += block
-        if cut := _last_cut(rest):
-            yield _Piece(start, b"[", rest[: cut.start()], b"]", cut[0])
-            start, rest = start + cut.end(), rest[cut.end() :]
-        elif len(rest) > MOST:
-            if not salvage:
-                raise _NotInPieces
-            yield _Piece(start, b"[", rest, b"]")  # with no end of an event in it: it is lost
-            start, rest = start + len(rest), b""
-    yield _Piece(start, b"[" if alone else OPENING, rest)
-
-
-def _last_cut(text: bytes) -> re.Match | None:
-    cut = None
-    for cut in _BETWEEN.finditer(text, max(0, len(text) - max(BLOCK >> 6, 1 << 12))):  # noqa: B007
-        pass
-    return cut
-
-
-def _whole(path: Path, blocks: Iterator[bytes]) -> Iterator[_Piece]:
-    data = bytearray()
-    for block in blocks:
-        data += block
-        if len(data) > WHOLE:
-            raise UserError(
-                f"{shown(path)}: more than {WHOLE >> 30} GB, and no list of events to be read "
-                "one by one; is it a trace?"
-            )
-    yield _Piece(0, b"", data)
-
-
 def _foot(text: bytes, decoders: _Decoders) -> tuple[bytes, bytes]:
     """The end of a file, cut where its list of events ends; if it does, and what follows is
     sound."""
     for end in re.finditer(rb"(?<=\})\s*\]", text):
         foot = text[end.start() :]
-        for opening in (OPENING, b"["):
+        for opening in (pieces.OPENING, b"["):
             with contextlib.suppress(msgspec.DecodeError, RecursionError):
                 decoders.decode(opening + foot)
                 return text[: end.start()], foot
     return text, b""
-
-
-# A string, or a number that Python's and JavaScript's writers print and JSON does not know.
-_NON_FINITE = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?\b(?:Infinity|NaN)\b)', re.S)
-
-
-def _without_non_finite(data: bytes) -> tuple[bytes, int]:
-    """NaN and Infinity outside strings become null: missing. Returns the data and their count."""
-    if b"NaN" not in data and b"Infinity" not in data:
-        return data, 0
-    count = 0
-
-    def missing(match: re.Match) -> bytes:
-        nonlocal count
-        if match[1] is None:
-            return match[0]
-        count += 1
-        return b"null"
-
-    return _NON_FINITE.sub(missing, data), count
-
-
-def _refusal(path: Path, blocks: Blocks, error: Exception, piece: _Piece, before: int) -> UserError:
-    """What is wrong in a piece, and where in the file; `before` it stand so many events."""
-    said = str(error)
-    if isinstance(error, msgspec.ValidationError):
-        if "missing required field `traceEvents`" in said:
-            return UserError(f"{shown(path)}: JSON, but no trace: it has no traceEvents")
-        said = re.sub(
-            r"\$(?:\.traceEvents)?\[(\d+)\]",
-            lambda match: f"$.traceEvents[{before + int(match[1])}]",
-            said,
-            count=1,
-        )
-        return UserError(f"{shown(path)}: not a trace as the profiler writes it: {said}")
-    data = piece.json
-    if "truncated" in said:
-        end = piece.start + len(piece.text)
-        inside = "unterminated string at end of file" if _open_string(data) else "missing ]"
-        return UserError(
-            f"{shown(path)}: truncated JSON (unexpected end of file in line "
-            f"{_line_and_column(blocks(), end)[0]}: {inside}); the file looks incomplete, record "
-            "or copy it again"
-        )
-    if not (found := re.search(r"\(byte (\d+)\)", said)):
-        return UserError(f"{shown(path)}: not valid JSON ({said})")
-    what, at = _why_not_json(data, _before_repair(data, int(found[1])), said)
-    line, column = _line_and_column(blocks(), piece.start - len(piece.opening) + at)
-    return UserError(f"{shown(path)}: not valid JSON: {what} in line {line}, column {column}")
-
-
-def _before_repair(data: bytes, at: int) -> int:
-    """Where a byte stood before NaN and Infinity became null."""
-    for match in _NON_FINITE.finditer(data):
-        if match.start() >= at:
-            break
-        if match[1]:
-            at += len(match[1]) - len(b"null")
-    return at
-
-
-def _line_and_column(blocks: Iterator[bytes], at: int) -> tuple[int, int]:
-    """Of a byte, both from 1. Reads the file again: counting lines would cost every sound one."""
-    line, start, read = 1, 0, 0
-    for block in blocks:
-        block = block[: at - read]
-        line += block.count(b"\n")
-        if b"\n" in block:
-            start = read + block.rindex(b"\n") + 1
-        read += len(block)
-        if read == at:
-            break
-    return line, at - start + 1
-
-
-def _why_not_json(data: bytes, at: int, error: str) -> tuple[str, int]:
-    """What is wrong, and at which byte: the decoder has read on, past the backslash or four letters
-    that might have been null."""
-    if "escape" in error:
-        at = data.rfind(b"\\", 0, at)
-    elif word := re.search(rb"[:,\[\s]([tfn]\w*)\W*\Z", data[max(0, at - 6) : at]):
-        if word[1] not in (b"true", b"false", b"null"):
-            at -= len(word[0]) - 1
-    byte = data[at : at + 1]
-    if byte in b"]}" and data[:at].rstrip().endswith(b","):
-        return f"trailing comma before {byte.decode()}", at
-    if byte and byte < b" ":
-        return f"raw control character 0x{byte[0]:02x} in a string", at
-    if "escape" in error:
-        return "invalid \\escape: an unescaped Windows path?", at
-    if token := re.match(rb"[-+]?[A-Za-z_][\w.]*", data[at : at + 64]):
-        return f"unexpected token `{token[0][:20].decode()}`", at
-    return f"unexpected {byte.decode('latin-1')!r}", at
-
-
-def _open_string(data: bytes) -> bool:
-    last_line = data[data.rfind(b"\n") + 1 :]
-    return len(re.findall(rb'(?<!\\)(?:\\\\)*"', last_line)) % 2 == 1
 
 
 def _gpu_event(event: _Event, once: dict, process: Any) -> GpuEvent:

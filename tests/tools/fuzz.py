@@ -22,9 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from common import trace as reader  # noqa: E402
 from common.cli import UserError  # noqa: E402
 from common.look import Options, look  # noqa: E402
+from common.read import pieces as reader  # noqa: E402
 
 SLOW = 2  # seconds
 KEPT = 120  # events of a recording: the most damage for the least time

@@ -1,0 +1,161 @@
+"""Bytes of a file → blocks → UTF-8 → pieces that are cut between two events.
+
+A file longer than a block is never whole in memory. A layout that cannot be cut is read as one
+piece.
+"""
+
+import codecs
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ..cli import UserError, shown
+
+BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
+MOST = 16 * BLOCK  # of one piece
+WHOLE = 1 << 30  # bytes of a file that cannot be cut
+MAX_GB = 4  # that a gzip file may unpack to
+
+
+Blocks = Callable[[], Iterator[bytes]]
+
+
+class NotInPieces(Exception):
+    """The file cannot be cut."""
+
+
+def read_blocks(
+    path: Path, max_gb: float, salvage: bool, progress: Callable[[float], None]
+) -> Iterator[bytes]:
+    """The file's bytes, unpacked if it is gzip."""
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size or 1
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            source = gzip.GzipFile(fileobj=file) if packed else file
+            total = 0
+            while block := _unpack(path, source, salvage) if packed else source.read(BLOCK):
+                total += len(block)
+                if packed and total > max_gb * 1e9:
+                    raise UserError(
+                        f"{shown(path)}: unpacks to more than {max_gb:g} GB; "
+                        "--max-gb raises the limit"
+                    )
+                progress(min(1, file.tell() / size))
+                yield block
+            if not total and packed:
+                raise UserError(f"{shown(path)}: empty trace (0 bytes after decompression)")
+    except OSError as error:
+        raise UserError(f"cannot read {shown(path)}: {error.strerror}") from error
+
+
+def _unpack(path: Path, source: gzip.GzipFile, salvage: bool) -> bytes:
+    block = bytearray()
+    try:
+        # Small bites: what stands before the damage is still given out.
+        while len(block) < BLOCK and (bite := source.read1(min(BLOCK, 1 << 16))):
+            block += bite
+    except (EOFError, OSError, zlib.error) as error:
+        if not salvage:
+            raise UserError(f"{shown(path)}: damaged gzip ({error}); copy it again") from error
+    return bytes(block)
+
+
+def utf8(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The text as UTF-8 without a byte order mark."""
+    decoder, blank = None, True
+    for number, block in enumerate(blocks):
+        if number == 0 and block.startswith((b"\xff\xfe", b"\xfe\xff")):
+            # a shell's redirection on Windows
+            decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        if decoder:
+            block = decoder.decode(block).encode("utf-8", "replace")
+        elif number == 0:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        blank = blank and not block.strip()
+        yield block
+    if decoder:
+        yield decoder.decode(b"", final=True).encode()
+    if blank:
+        packed = _is_packed(path)
+        raise UserError(
+            f"{shown(path)}: empty trace (0 bytes{' after decompression' if packed else ''})"
+        )
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+# Where the list of events begins; it stands in the file's first block.
+_LIST = re.compile(rb'\A\s*\[|"traceEvents"\s*:\s*\[')
+OPENING = b'{"traceEvents":['
+# Between two events, however the file is laid out. No string can hold this: its quotes would be
+# escaped. A list of objects inside an event can, and then the piece does not decode.
+BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"\w+"\s*:)')
+
+
+class Piece(NamedTuple):
+    """Text that stands in a file from byte `start` on: the head, some events, or the events at the
+    end with the foot behind them. `opening` and `closing` make it JSON."""
+
+    start: int
+    opening: bytes
+    text: bytes
+    closing: bytes = b""
+    gap: bytes = b""  # between this piece and the next
+
+    @property
+    def last(self) -> bool:
+        return not self.closing
+
+    @property
+    def json(self) -> bytes:
+        return self.opening + self.text + self.closing if self.opening else self.text
+
+
+def cut(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[Piece]:
+    """Raises NotInPieces when there would be only one, unless `salvage` asks for whatever there
+    is."""
+    rest = next(blocks, b"")
+    begin = _LIST.search(rest)
+    if not begin or len(rest) < BLOCK and not salvage:
+        raise NotInPieces
+    start = begin.end()
+    head, rest = rest[:start], rest[start:]
+    alone = b"{" not in head  # the format's other form: the events, and nothing around them
+    yield Piece(start, head, b"", b"]" if alone else b"]}")
+    for block in blocks:
+        rest += block
+        if cut := _last_cut(rest):
+            yield Piece(start, b"[", rest[: cut.start()], b"]", cut[0])
+            start, rest = start + cut.end(), rest[cut.end() :]
+        elif len(rest) > MOST:
+            if not salvage:
+                raise NotInPieces
+            yield Piece(start, b"[", rest, b"]")  # with no end of an event in it: it is lost
+            start, rest = start + len(rest), b""
+    yield Piece(start, b"[" if alone else OPENING, rest)
+
+
+def _last_cut(text: bytes) -> re.Match | None:
+    cut = None
+    for cut in BETWEEN.finditer(text, max(0, len(text) - max(BLOCK >> 6, 1 << 12))):  # noqa: B007
+        pass
+    return cut
+
+
+def whole(path: Path, blocks: Iterator[bytes]) -> Iterator[Piece]:
+    data = bytearray()
+    for block in blocks:
+        data += block
+        if len(data) > WHOLE:
+            raise UserError(
+                f"{shown(path)}: more than {WHOLE >> 30} GB, and no list of events to be read "
+                "one by one; is it a trace?"
+            )
+    yield Piece(0, b"", data)
