@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .kernel_names import decode
+from .kinds import MAY_USE_TENSOR_CORES, kind_of_name
 from .trace import GpuEvent
 
 
@@ -22,7 +23,7 @@ class Usage:
     idle_unknown: int = 0  # idle, and the next work's launch is not in the file
     work: int = 0  # all events
     tensor_cores: int = 0
-    cores_unknown: int = 0  # kernels whose names do not tell
+    cores_unknown: int = 0  # kernels that may use them, and whose names do not tell
     copies: int = 0  # and memsets
     communication: int = 0
 
@@ -68,12 +69,12 @@ def _one_device(events: list[tuple[GpuEvent, int | None]]) -> Usage:
         if event.sort != "kernel":
             copies += duration
             continue
-        kernel = decode(event.name)
-        if kernel.family == "NCCL":
+        kind, on_tensor_cores = kind_of_name(event.name), decode(event.name).tensor_cores
+        if kind == "communication":
             communication += duration
-        elif kernel.tensor_cores:
+        elif on_tensor_cores:
             tensor_cores += duration
-        elif kernel.tensor_cores is None:
+        elif on_tensor_cores is None and kind in MAY_USE_TENSOR_CORES:
             cores_unknown += duration
     return Usage(
         events=len(events),
