@@ -47,13 +47,12 @@ FAMILIES: dict[str, Family] = {
     "Memcpy": Family("Memcpy", "copy", cores=False, of_op=True, op_in_words=True),
     "Memset": Family("Memset", "memset", cores=False),
     "NCCL": Family("NCCL", "communication", cores=False, op_in_words=True),
-    "DeepEP": Family("DeepEP", "communication", cores=False, op_in_words=True),
-    "symmetric memory": Family("symmetric memory", "communication", cores=False),
-    "custom all-reduce": Family("custom all-reduce", "communication", cores=False),
-    "Userbuffers": Family("Userbuffers", "communication", cores=False),
-    "NVSHMEM": Family("NVSHMEM", "communication", cores=False),
-    "MORI": Family("MORI", "communication", cores=False, op_in_words=True),
-    "MSCCL++": Family("MSCCL++", "communication", cores=False),
+    "DeepEP": Family("DeepEP", "communication", op_in_words=True),
+    "symmetric memory": Family("symmetric memory", "communication"),
+    "custom all-reduce": Family("custom all-reduce", "communication"),
+    "Userbuffers": Family("Userbuffers", "communication"),
+    "NVSHMEM": Family("NVSHMEM", "communication"),
+    "MORI": Family("MORI", "communication", op_in_words=True),
 
     # Attention
     "FlashAttention-2": Family("FlashAttention-2", "attention"),
@@ -124,7 +123,7 @@ FAMILIES: dict[str, Family] = {
     "Mamba": Family("Mamba"),
     "FBGEMM embedding / recommender": Family("FBGEMM", cores=False),
     "CuTe DSL kernel (not attention)": Family("CuTe DSL kernel"),
-    "custom kernel": Family("custom kernel"),
+    "custom kernel": Family("custom kernel", op_in_words=True),
 
     # AMD
     "rocBLAS/hipBLASLt (Tensile)": Family("hipBLASLt (Tensile)", "matmul", matrix=_MATRIX),

@@ -93,10 +93,10 @@ def describe(kernel: KernelName) -> str:
     if kernel.warps:
         words.append(f"{kernel.warps} warp{'s' * (kernel.warps > 1)}")
     family = FAMILIES[kernel.family]
-    if kernel.tensor_cores is None:
-        words.append(f"{family.matrix} or not: not in the name")
-    elif family.kind not in _MOVES_DATA:
+    if kernel.tensor_cores is not None and family.kind not in _MOVES_DATA:
         words.append(family.matrix if kernel.tensor_cores else family.plain)
+    elif family.kind not in _MOVES_DATA:
+        words.append(f"{family.matrix} or not: not in the name")
     if kernel.arch_token:
         words.append(f"built for {kernel.arch_token}")
     if kernel.note:

@@ -191,6 +191,12 @@ def _fmha_cores(match: re.Match[str], facts: dict) -> dict:
     return {"tensor_cores": arch >= (70 if facts["dtype_in"] == "fp16" else 80)}
 
 
+def _fa4(match: re.Match[str], facts: dict) -> dict:
+    kernel = {"8": "Ampere", "9": "Hopper", "10": "Blackwell", "12": "Blackwell"}
+    generation = kernel.get(facts["arch_token"].strip("smaf")[:-1])
+    return {"note": f"the {generation} kernel"} if generation else {}
+
+
 def _cudnn_sdpa(match: re.Match[str], facts: dict) -> dict:
     return {"head_dim": facts["tile"][2]} if len(facts.get("tile") or ()) == 3 else {}
 
@@ -324,21 +330,48 @@ _K_STAGES = rf"(?P<k>{_N})x(?P<stages>{_N})"
 _AT = r"at::native::(?:\w+::)*"
 _SASS = r"(?P<arch_token>maxwell|volta|turing|ampere|hopper)"
 _NO_CORES = {"tensor_cores": False}
+_FN = r"(?P<op>\w+)(?=[<(]|$)"  # a whole function name: the rest of one is no op
+_BARE = r"(?=[<(]|_\d+$|$)"  # what may follow a name without a namespace
 
 # fmt: off
 RULES: tuple[Rule, ...] = (
     # Copies
-    _rule("Memcpy", r"Memcpy (?P<word>\w+)|\[CUDA memcpy",
+    _rule("Memcpy", r"Memcpy (?P<word>\w+)|\[CUDA memcpy|__amd_rocclr_copyBuffer",
         example="[CUDA memcpy]"),
-    _rule("Memset", r"Memset\b|\[CUDA memset",
+    _rule("Memset", r"Memset\b|\[CUDA memset|__amd_rocclr_fillBuffer",
         example="[CUDA memset]"),
 
     # Communication. SendRecv and AllGather carry no type; old names print one all the same.
     _rule("NCCL", rf"(?:nccl|rccl)(?:Dev)?Kernel_(?P<word>[A-Za-z]+)"
         rf"(?:_(?:[A-Z0-9]+_)*(?:Sum|Prod|Min|Max|MinMax|PreMulSum|SumPostDiv)_{_IN})?",
         example="ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)"),
+    _rule("NCCL", r"ncclSymk?DevKernel_(?P<word>[A-Z][A-Za-z]+)",
+        example="ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymDevArgs)"),
     _rule("NCCL", r"(?:nccl|rccl|msccl)\w*[Kk]ernel",
         example="mscclKernel_Sum_float_LL_false(ncclDevComm*, mscclAlgo*, mscclWork*)"),
+
+    _rule("DeepEP", rf"(?:deep_ep|dpsk::ep)::{_NS}{_FN}",
+        example="void deep_ep::internode_ll::dispatch<true, 3, 10, 7168>(void*, float*, int*, "
+            "long*)"),
+    _rule("symmetric memory", r"(?P<op>multimem_(?:one_shot_)?(?:all_reduce|all_gather|reduce)\w*|"
+        r"(?:one|two)_shot_all_reduce_kernel\w*)(?=<)",
+        example="void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::"
+            "BFloat16*, unsigned long, unsigned int**, unsigned long, unsigned long)"),
+    _rule("symmetric memory", rf"c10d::symmetric_memory::{_NS}{_FN}",
+        example="c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned "
+            "long)"),
+    _rule("Userbuffers", r"(?:transformer_engine::)?k?userbuffers_(?:fp16_sum|push|pull)\w*",
+        example="void userbuffers_fp16_sum_inplace_gpu_rw_ag<2>(int, int, int, int, int, int, "
+            "int)"),
+    _rule("NVSHMEM", r"nvshmemi?x?_\w+|barrier_on_stream_kernel_threadgroup",
+        example="void barrier_on_stream_kernel_threadgroup<(threadgroup_t)1>(int, int)"),
+    _rule("MORI", r"(?:mori::\w+::)*+Ep(?P<word>Dispatch|Combine)\w*Kernel\w*",
+        example="EpDispatchIntraNodeKernel_bf16"),
+    _rule("custom all-reduce", r"(?P<op>cross_device_reduce_[12]stage\w*|"
+        r"all_reduce_(?:one|two)_shot\w*|all_?reduce_fusion_kernel\w*|(?:one|two)ShotAllReduce\w*|"
+        rf"moeA2A(?:Dispatch|Combine)Kernel|one_shot_all_reduce_kernel\w*){_BARE}",
+        example="void (anonymous namespace)::all_reduce_one_shot_push_kernel<__nv_bfloat16, 8u, "
+            "true>((anonymous namespace)::AllReducePushData, device::distributed::PushController)"),
 
     # Attention
     _rule(pattern=rf"{_FLASH}flash_fwd_splitkv_(?P<note>combine)_kernel(?:{_traits()})?", **_FA2,
@@ -382,10 +415,35 @@ RULES: tuple[Rule, ...] = (
         example="void cutlass::device_kernel<flash::FlashAttnBwdPreprocess<cute::tuple<cute::C<"
             "128>, cute::C<128> >, cutlass::bfloat16_t, float, cutlass::arch::Sm90, true, false> "
             ">"),
+    _rule("FlashAttention-3", r"flash::compute_attn_ws(?:_fp8)?<"  # its first releases
+        rf"(?:{_NS}Flash_(?P<direction>fwd|bwd)_kernel_traits<(?P<head_dim>{_N}), "
+        rf"(?P<tile>{_N}, {_N}), (?P<warps>{_N}), (?P<stages>{_N})"
+        rf"(?:(?:, (?:{_N}|{_FLAG}))*+, (?P<dtype_in>{_CPP})[^<>]*+>, (?P<causal>{_FLAG}))?)",
+        tensor_cores=True,
+        example="void flash::compute_attn_ws<Flash_fwd_kernel_traits<192, 128, 128, 12, 2, false, "
+            "1, cutlass::bfloat16_t, 128>, true, flash::SingleTileScheduler, flash::SeqLenTraits<"
+            "true> >"),
+    _rule("FlashAttention-3", r"flash::prepare_varlen_num_blocks_kernel", tensor_cores=False,
+        note="plans the tiles of sequences of several lengths",
+        example="flash::prepare_varlen_num_blocks_kernel(int, int, int, int const*, int const*)"),
+    _rule("FlashMLA", rf"{_NS}(?:flash_fwd_(?:splitkv_)?mla_(?P<note>combine)\w*|"
+        r"get_mla_metadata_kernel)", tensor_cores=False,
+        example="void flash::flash_fwd_splitkv_mla_combine_kernel<cutlass::bfloat16_t, float, long,"
+            " 512, 64>(Flash_fwd_mla_params)"),
+    _rule("FlashMLA", rf"{_NS}flash_fwd_(?:splitkv_)?mla_\w*(?:<{_NS}Flash_fwd_kernel_traits_mla<"
+        rf"(?P<head_dim>{_N}), (?P<tile>{_N}, {_N}), (?P<warps>{_N}), (?P<dtype_in>{_CPP}))?",
+        direction="forward",
+        example="void flash::flash_fwd_splitkv_mla_kernel<Flash_fwd_kernel_traits_mla<576, 64, 64, "
+            "8, cutlass::bfloat16_t, 512, true, 0, cutlass::bfloat16_t, cutlass::bfloat16_t>, true,"
+            " ..."),
+    _rule("CUTLASS attention", rf"{_NS}device_kernel<cutlass::fmha::kernel::"
+        r"(?P<arch_token>Sm\d+)?\w*?(?:Fmha|Mla)(?:\w*?(?P<direction>Fwd|Bwd))?",
+        example="void cutlass::device_kernel<cutlass::fmha::kernel::Sm100FmhaFwdKernelTmaWarpspecia"
+            "lized<cute:..."),
     _rule("FlashAttention-4 / CuTe",
         r"kernel_cutlass_\w*?FlashAttention(?P<direction>Forward|Backward)"
         rf"(?P<arch_token>Sm{_N}[a-z]?)(?:\w*?tensorptr(?P<dtype_in>{_GEMM})gmem)?",
-        tensor_cores=True,
+        tensor_cores=True, more=_fa4,
         example="kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_"
             "object_at__tensor0000o11101213_tensor0000o11101213_tensor0000o10111213_"
             "tensor0000o11101213_None_None_None_Non_0"),
@@ -397,6 +455,10 @@ RULES: tuple[Rule, ...] = (
         example="flash_attention_triton"),  # the kernel of 04_d
     _rule("Gluon attention", r"flash_attention_gluon$", **_OF_04D,
         example="flash_attention_gluon"),  # of common/hopper.py
+    _rule("Triton attention", r"_attn_(?P<direction>fwd|bwd)(?:_d[kq]\w*|_preprocess)?(?:_\d+)?$",
+        example="_attn_fwd"),
+    _rule("Triton attention", r"_fwd_(?:grouped_)?kernel_stage[12](?:_\w+)?$", direction="forward",
+        example="_fwd_grouped_kernel_stage1"),
     _rule("memory-efficient attention (fmha_cutlass)", r"fmha_cutlass(?P<direction>[FB])_"
         rf"(?P<dtype_in>{_GEMM})_(?:not)?aligned_(?P<tile>{_TILE})(?:_k(?P<max_head_dim>{_N}))?"
         rf"(?:_[a-z]+)*_(?P<arch_token>sm{_N})", dtype_acc="fp32", more=_fmha_cores,
@@ -478,6 +540,18 @@ RULES: tuple[Rule, ...] = (
         rf"(?:_{_TILE}_(?:0|(?P<stages>{_N})))?(?=_)",
         example="cutlass3x_sm100_simt_sgemm_f32_f32_f32_f32_f32_64x32x16_1x1x1_3_tnn_align1_bias_"
             "f32_relu"),
+    _rule("CUTLASS 3.x GEMM (templates)", rf"{_NS}device_kernel<.{{0,160}}?(?:gemm::kernel::Gemm|"
+        r"gemm::Device|grouped_gemm)(?:.*?Mainloop(?P<arch_token>Sm\d+)(?:\w*?(?P<mma>Gmma|Umma))?)?",
+        more=lambda m, _: {"tensor_cores": True} if m["mma"] else {},
+        example="void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::"
+            "gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<cute::tuple<int, int, "
+            "int> >, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::"
+            "MainloopSm90ArrayTmaGmmaWarpSpecialized<..."),
+    _rule("CUTLASS 2.x GEMM (templates)", r"cutlass::Kernel2?<(?:[\w:]+<)?cutlass::gemm::kernel::",
+        example="void cutlass::Kernel2<vllm::enable_sm80_to_sm89<cutlass::gemm::kernel::"
+            "DefaultGemmWithVisitor..."),
+    _rule("Marlin", r"marlin(?:_\w+)?::Marlin",
+        example="void marlin_moe_wna16::Marlin<1125899906909960l, ..."),
     _rule("cuBLAS GEMM (xmma)", rf"(?P<arch_token>sm\d+)_xmma_gemm{_XMMA}",
         example="sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage3_warpsize2x2x1_"
             "tensor16x8x16_kernel"),
@@ -497,14 +571,26 @@ RULES: tuple[Rule, ...] = (
     _rule("cuBLAS GEMV", r"gemv(?:2[NT]|NSP)_|internal::gemvx",
         example="void gemv2T_kernel_val<int, int, ..."),
     _rule("cuBLAS other (small-N GEMM, dot, epilogue, trsm)",
+        r"(?:gemmSN_\w+|gemmk1)_kernel\w*<|(?:magma_)?[sdhcz]gemm(?:_largek|Ex)", op="gemm",
+        example="void gemmk1_kernel<float, 256, 5, false, false, false, false, ..."),
+    _rule("cuBLAS other (small-N GEMM, dot, epilogue, trsm)",
+        r"(?:cublasLt::)?epilogue::impl::globalKernel", op="epilogue of a gemm",
+        example="void epilogue::impl::globalKernel<float, float, float, true, true>(int, int, long,"
+            " float*, cublasLtEpilogue_t, int, float*, long, void*, long, long, long, float*, "
+            "long)"),
+    _rule("cuBLAS other (small-N GEMM, dot, epilogue, trsm)",
         r"(?:gemmSN_\w+|gemmk1|dot|reduce_1Block|magma_\w+|scal|trsm_\w+|asum|axpy|nrm2)"
         r"_kernel\w*<|[sdhcz]gemm_largek|getrf_\w+<|cublas(?:Lt)?::\w+",
         example="void scal_kernel<float, float, ..."),
     _rule("DeepGEMM", r"deep_gemm::(?P<arch_token>sm\d+)_(?:(?P<dtype_in>bf16)_)?",
         example="void deep_gemm::sm90_tf32_hc_prenorm_gemm_impl<..."),
+    _rule("DeepGEMM", r"(?:deep_gemm|dpsk::gemm)::(?:fp8|bf16)?_?gemm_kernel",
+        example="void deep_gemm::fp8_gemm_kernel<4096u, 7168u, 256u, 128u, 128u, 0u, 128u, 4u, 3u>("
+            "__nv_bfloat16*, float*, int*, unsigned int, CUtensorMap_st)"),
     _rule("TensorRT-LLM gen batched GEMM (MoE, via FlashInfer)",
-        r"bmm_(?P<dtype_out>[A-Z]\w{1,20}?)_\w{1,40}?_"
-        rf"(?P<dtype_acc>Fp32)_t(?P<tile>{_TILE})(?:u\d+)?_s(?P<stages>{_N})_"
+        r"(?:bmm|gemm)_(?P<dtype_out>[A-Z]\w{1,20}?)_\w{1,40}?_"
+        r"(?P<dtype_acc>Fp32)(?:_[ABC]b\w{1,20}?)*"
+        rf"_t(?P<tile>{_TILE})(?:u\d+)?_s(?P<stages>{_N})(?:x\d+)*_"
         r"(?:\w*_(?P<arch_token>sm\d+[a-z]?)$)?",
         example="bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_cga1x1x1_"
             "16dp256b_rM_TN_transOut_schedP2x1x2x3_biasM_bN_tmaOpt_clmp_dynBatch_sm100f"),
@@ -551,15 +637,36 @@ RULES: tuple[Rule, ...] = (
         rf"{_G_IN}(?:_(?P<tile>{_TILE})(?=_))?"
         r"(?(w)|(?:\w*?_(?P<direction>relu|stridedB_splitK|stridedB))?)", more=_blas,
         example="cudnn_volta_scudnn_128x64_relu_small_nn_v1"),
+    _rule("cuDNN RNN", r"(?:cudnn::)?(?:elemWiseRNNcell|LSTM_elementWise_|GRU_elementWise_|"
+        r"(?:persist)?RNN_blockPersist)",
+        example="void elemWiseRNNcell<float, float, float, (cudnnRNNMode_t)0, (cudnnRNNBiasMode_"
+            "t)2>(int, int, int)"),
+    _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
+        r"(?P<op>(?:nchwToNhwc|nhwcToNchw)Kernel)<",
+        example="void nchwToNhwcKernel<float, float, float, true, false, (cudnnKernelDataType_t)0>("
+            "int, int, int, int, float const*, float*, float, float)"),
+    _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
+        r"(?P<op>(?P<direction>wgrad|dgrad)(?:2d)?_(?:alg\w+|engine|c1_k1\w*))<",
+        example="void wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int, int, int, "
+            "float const*, int, float*, float const*, kernel_grad_params, unsigned long long, int, "
+            "float)"),
+    _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
+        r"cutlass_\w*cudnn\w*::Kernel2?<\w*cudnn\w*::reduction::", op="split-K reduce",
+        example="void cutlass_cudnn_train::Kernel<cutlass_cudnn_train::reduction::kernel::"
+            "ReduceSplitK<cutlass_cudnn_train::MatrixShape<4, 128>, ..."),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
         r"cudnn::(?:\w+::)*bn_(?P<direction>fw|bw)", op="batch norm",
         example="void cudnn::bn_bw_1C11_singleread<..."),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
-        r"(?:cask_cudnn\w*|cudnn)::(?:\w+::)*(?:\w*?(?P<direction>dgrad|wgrad|Wgrad))?",
+        rf"(?:cask_cudnn\w*|cudnn)::(?:\w+::)*(?:(?={_FN}))?"
+        r"(?:\w*?(?P<direction>dgrad|wgrad|Wgrad))?",
         example="void cudnn::ops::scalePackedTensor_kernel<float, float>(long, float*, float)"),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
         r"fft[12]d_|(?:im|ex)plicit_convolve_sgemm|DSE::",
         example="void fft2d_r2c_32x32<float, ..."),
+
+    _rule("cuFFT", r"(?:regular_fft|vector_fft|spRealComplex\w*|postprocess_kernel_\w*fft)\w*<?",
+        example="void regular_fft<192u, EPT<12u, 16u>, 16u, 2u, (padding_t)6, (twiddle_t)0, ..."),
 
     # Triton. Names of hand-written kernels are bare Python names: only those that are known count.
     _rule("Triton (inductor)",
@@ -570,13 +677,33 @@ RULES: tuple[Rule, ...] = (
         example="triton__0d1d2d"),
     _rule("Triton (hand-written)",
         r"_matmul_ogs_[NT]+_(?P<dtype_out>[a-z0-9]+?)x(?P<dtype_in>[a-z]+\d+)x"
-        rf"[a-z]+\d+_(?P<tile>{_TILE})",
+        rf"[a-z]+\d+_(?P<tile>{_TILE})", op="matmul",
         example="_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1"),
     _rule("Triton (hand-written)",
-        r"(?:_matmul_ogs\w*|_combined_routing\w*|_topk_forward|fused_moe_kernel|"
+        r"(?P<op>_matmul_ogs\w*|_combined_routing\w*|_topk_forward|fused_moe_kernel|"
         r"_copy_page_indices_kernel|_finalize_matmul\w*|mul_broadcast_2d_kernel|reduce_segments|"
         r"sage_quant_kernel)$",
         example="_topk_forward"),
+    # of mixtures of experts and of serving: triton_kernels, vLLM, SGLang
+    _rule("Triton (hand-written)",
+        r"(?P<op>_sum_bitmatrix_\w+|_fwd_kernel_ep_(?:gather|scatter)\w*|_(?:un)?permute_kernel|"
+        r"create_flashinfer_kv_indices_triton|compute_position_kernel|_silu_and_mul_post_quant_kernel|"
+        r"_per_token_group_quant_\w+|_w8a8_(?:triton_)?block_\w*(?:mm|matmul)|awq_gemm_kernel|"
+        r"awq_dequantize_kernel|_mxfp8_block_scaled_matmul_kernel|_lora_(?:shrink|expand)_kernel)"
+        r"(?:_\d+)?$",
+        example="_sum_bitmatrix_rows"),
+    # of Liger
+    _rule("Triton (hand-written)", r"(?P<op>_(?:fused_add_)?(?:rms|layer|group)_norm_"
+        r"(?P<direction>forward|backward)_kernel|_(?:swiglu|geglu_tanh)_(?:forward|backward)_kernel|"
+        r"_triton_rope|liger_\w+_kernel)(?:_\d+)?$",
+        example="_rms_norm_forward_kernel"),
+    # of Mamba and flash-linear-attention
+    _rule("Triton (hand-written)", r"(?P<op>_chunk_(?:scan|state|cumsum)\w*|_state_passing_\w+|"
+        r"_bmm_chunk_\w+|_selective_scan_update_kernel|_causal_conv1d_\w+|"
+        r"(?:chunk|fused_recurrent)_\w*delta_rule\w*|chunk_(?:fwd|bwd)_kernel_\w+|"
+        r"chunk_local_cumsum_\w+|chunk_scaled_dot_kkt_\w+|recompute_w_u_\w+|"
+        r"_?layer_norm_(?:gated_)?(?:fwd|bwd)_(?:1pass_)?kernel)(?:_\d+)?$",
+        example="_chunk_scan_fwd_kernel"),
 
     # ATen
     _rule("ATen vectorized elementwise", rf"{_NS}vectorized_elementwise_kernel<{_N}, ",
@@ -641,6 +768,8 @@ RULES: tuple[Rule, ...] = (
         example="void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<..."),
     _rule("ATen other", rf"{_AT}(?P<op>(?P<fn>\w+))(?=$|[<(])", more=_backward,
         example="void at::native::(anonymous namespace)::krn_partials_per_segment<..."),
+    _rule("ATen other", rf"at::cuda::{_NS}{_FN}",  # what torch.cuda._sleep waits in
+        example="at::cuda::(anonymous namespace)::spin_kernel(long)"),
     _rule("ATen other", r"at::native::",
         example="void at::native::(anonymous namespace)::..."),
     _rule("ATen other",
@@ -653,21 +782,76 @@ RULES: tuple[Rule, ...] = (
     _rule("CUB / rocPRIM (sort, scan, reduce)",
         r"(?:at_cuda_detail::)?(?:cub|rocprim|thrust)::(?:(?:\w+::)*(?P<word>\w+)(?=[<(]))?",
         example="void cub::DeviceScanInitKernel<..."),
-    _rule("vLLM / SGLang / AITER custom op", r"(?:vllm|moe::dev|sglang|sgl_hip|aiter)::|"
-        r"(?:store_kvcache|clamp_position_kernel|resolve_future_token_ids_kernel)\b",
+    _rule("vLLM / SGLang / AITER custom op", r"moe::dev::(?:(?P<op>\w+)::)?",
+        example="void moe::dev::finalize::finalizeKernelVecLoad<moe::dev::finalize::KernelParams<"
+            "cutlass::bfloat16_t, cutlass::bfloat16_t, 4, true> >(moe::dev::finalize::KernelParams<"
+            "cutlass::bfloat16_t, cutlass::bfloat16_t, 4, true>)"),
+    _rule("vLLM / SGLang / AITER custom op", rf"(?:vllm|sglang|sgl_hip|aiter)::{_NS}(?:{_FN})?",
+        example="void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(vllm::RankData*, vllm::"
+            "RankSignals, vllm::Signal*, __nv_bfloat16*, int, int)"),
+    _rule("vLLM / SGLang / AITER custom op",
+        r"(?P<op>store_kvcache|clamp_position_kernel|resolve_future_token_ids_kernel)\b",
         example="void (anonymous namespace)::clamp_position_kernel<long>(long*, long const*, "
             "unsigned long)"),
-    _rule("FBGEMM embedding / recommender",
-        r"(?:fbgemm_gpu::)?(?:split|dense)_embedding_(?:codegen_)?"
-        r"(?P<direction>forward|backward)",
+    _rule("FlashInfer (other)", rf"flashinfer::{_NS}{_FN}",
+        example="void flashinfer::norm::FusedAddRMSNormKernel<8u, __nv_bfloat16>(__nv_bfloat16*, __"
+            "nv_bfloat16*, __nv_bfloat16*, unsigned int, unsigned int, unsigned int, float, "
+            "float)"),
+    _rule("TensorRT-LLM (other)", rf"tensorrt_llm::{_NS}{_FN}",
+        example="void tensorrt_llm::kernels::quantize_with_block_size<(tensorrt_llm::"
+            "BlockScaleQuantizationType)2, __nv_bfloat16, 32, true>(int, int, int)"),
+    _rule("Transformer Engine", rf"transformer_engine::{_NS}{_FN}",
+        example="void transformer_engine::normalization::rmsnorm_fwd_general_kernel<transformer_"
+            "engine::normalization::..."),
+    _rule("apex", r"cu(?:Apply(?:Layer|RMS)Norm|ComputeGrad(?:Input|GammaBeta)|"
+        r"ComputePartGradGammaBeta)\w*<|layer_norm::ln_(?P<direction>fwd|bwd)_",
+        example="void layer_norm::ln_fwd_kernel<..."),
+    _rule("bitsandbytes", r"(?P<op>k(?:gemm_4bit_inference|(?:Deq|Q)uantize|Optimizer|"
+        r"Int8VectorQuant|PreconditionOptimizer)\w*)(?=[<(]|$)",
+        example="void kDequantizeBlockwise<float, 512, 64, 8, 2>(float*, unsigned char*, float*, "
+            "float*, int, int)"),
+    _rule("Mamba", r"(?P<op>selective_scan_(?P<direction>fwd|bwd)_kernel)<", op="selective_scan",
+        example="void selective_scan_fwd_kernel<Selective_Scan_fwd_kernel_traits<128, 16, 1, ..."),
+    _rule("Mamba", r"(?P<op>causal_conv1d_\w+)<",
+        example="void causal_conv1d_channellast_fwd_kernel<Causal_conv1d_channellast_fwd_kernel_"
+            "traits<128, ..."),
+    _rule("FBGEMM embedding / recommender", r"(?:fbgemm_gpu::)?(?:split|dense)_embedding"
+        r"(?:_(?:codegen_)?(?P<direction>forward|backward))?", op="embedding",
         example="split_embedding_backward_codegen_rowwise_adagrad_weighted_find_long_segments(..."),
-    _rule("FBGEMM embedding / recommender", r"fbgemm_gpu::|(?:split|dense)_embedding|"
-        r"bounds_check_indices_kernel|recat_copy_async_kernel",
+    _rule("FBGEMM embedding / recommender", rf"fbgemm_gpu::{_NS}(?:{_FN})?",
         example="void fbgemm_gpu::_offsets_range_cuda_kernel<int>(long, long, int const*, int*)"),
-    _rule("CuTe DSL kernel (not attention)", r"kernel_cutlass_",
+    _rule("FBGEMM embedding / recommender", r"(?P<op>bounds_check_indices_kernel\w*|"
+        r"recat_copy_async_kernel|permute_pooled_embs_kernel|linearize_\w*ind\w+|jagged_dense_\w+|"
+        r"(?:lru|lfu)_cache_\w+)(?=[<(]|$)",
+        example="void permute_pooled_embs_kernel<float>(float const*, long const*, long const*, "
+            "long const*, float*, long, long, long)"),
+    _rule("CuTe DSL kernel (not attention)",
+        r"kernel_cutlass_(?:[a-z0-9_]*(?P<op>[A-Z]\w*?)_object_)?",
         example="kernel_cutlass_kernel_flashinfernormkernelsfused_add_rmsnormFusedAddRMSNormKernel_"
             "object_at__tensorptrbf16gmemalign128o409640961_tensorptrbf16gmemalign128o409640961_"
             "tensorptrbf16gmemalign_0"),
+
+    # Nobody's namespace, and a name that says what they do: templates of SGLang, vLLM, AITER and
+    # those who copied them.
+    _rule("custom kernel", r"(?P<op>fused_qk_?norm\w*|groupnorm_kernel_dispatch_\w+|"
+        r"fused_add_rms_?norm\w*|(?:norm::)?(?:FusedAdd)?RMSNormKernel)(?=<)",
+        example="void (anonymous namespace)::groupnorm_kernel_dispatch_down<__hip_bfloat16, 1024u>("
+            "unsigned int, unsigned int, long, float, bool, __hip_bfloat16 const*)"),
+    _rule("custom kernel", r"(?P<op>fused_rope(?:_\w+)?_kernel|rotary_embedding_kernel)(?=<)",
+        example="void rotary_embedding_kernel<c10::BFloat16, true>(long const*, c10::BFloat16*, "
+            "c10::BFloat16*, c10::BFloat16 const*, int, long, long, long, int, int, int)"),
+    _rule("custom kernel", r"(?:activation::)?(?P<op>act_and_mul_kernel)(?=<)",
+        example="void activation::act_and_mul_kernel<__nv_bfloat16, &silu<..."),
+    _rule("custom kernel",
+        r"(?P<op>per_(?:token|tensor|channel)_(?:group_)?quant_\w+|quantize_with_block_size)(?=<)",
+        example="void per_token_group_quant_8bit_kernel<__nv_bfloat16, c10::Float8_e4m3fn, false>(_"
+            "_nv_bfloat16 const*, void*, float*, int, int, int, float, float, float, int, int)"),
+    _rule("custom kernel", r"(?P<op>moe_align_block_size\w*|count_and_sort_expert_tokens_kernel|"
+        r"topkGating(?:Softmax)?|moe_fused_gate\w*|moe_sum_\w+)(?=<)",
+        example="void moe_align_block_size_small_batch_expert_kernel<int, 256>(int const*, int*, "
+            "int*, int*, int, int, unsigned long, bool, int)"),
+    _rule("custom kernel", r"(?P<op>(?:fused_a|router)_gemm_kernel)(?=<)",
+        example="void fused_a_gemm_kernel<1, 2112, 7168, 16, 8, 256, 16>(__nv_bfloat16*)"),
 
     # AMD
     _rule("rocBLAS/hipBLASLt (Tensile)",
@@ -698,12 +882,17 @@ RULES: tuple[Rule, ...] = (
             "MO40_NTn1_NTA4_NTB0_NTC0_NTD4_NTM0_NEPBS16_NLCA1_NLCB1_ONLL1_PGR2_PLR1_PKA1_SIA3_SS1_"
             "SPO0_SRVW0_SSO0_SVW1_SK0_SKXCCM0_TLDS1_ULSGRO0_USL1_UIOFGRO0_USFGROn1_VSn1_VWA1_VWB1_"
             "WSGRA0_WSGRB0_WS64_WG16_4_4"),
+    _rule("rocBLAS (other)", r"rocblas_(?P<op>\w+)(?=[<(]|$)",
+        example="void rocblas_gemvt_warp_reduce_kernel<..."),
     _rule("MIOpen conv (igemm asm)", r"igemm_(?P<direction>fwd|bwd|wrw)_gtcx?(?P<gen>\d?)_nhwc_"
         rf"(?P<dtype_in>{_GEMM})_(?:\w*?_bt(?P<tile>{_TILE})_)?",
         more=_igemm,
         example="igemm_fwd_gtcx2_nhwc_bf16_bx0_ex1_bt64x64x64_wt16x16x16_ws1x1_wr2x2_ta1x8x2x1_"
             "1x8x1x32_tb1x8x2x1_1x8x1x32"),
+    _rule("MIOpen other", r"(?:miopen\w*AsmConv|naive_conv_)\w*", op="conv", tensor_cores=None,
+        example="miopenSp3AsmConv_v21_1_3_gfx9_fp32_f2x3_stride1"),
     _rule("MIOpen other",
+        rf"(?:(?={_FN}))?"
         r"(?:MIOpen|miopen|SubTensorOp|batched_transpose_|transpose_[CNHW]+2|Im2d2Col)"
         r"(?:\w*?(?P<direction>Fwd|Bwd))?",
         example="Im2d2Col_v2"),
@@ -732,6 +921,13 @@ RULES: tuple[Rule, ...] = (
             "NSO_INS9_IJSX_S12_S12_EEENS9_IJS16_S17_S18_EEENS9_IJS1X_S19_S1A_EEENSE_"
             "IJLi3ELi4EEEElEELb1ELNS_25InMemoryDataOperationEnumE0ELi1ELNS_10TailNumberE10EEEvNT_"
             "8ArgumentET1_T2_T3_T4_T0_S2F_"),
+    _rule("Composable Kernel (CK)", r"ck::(?:\w+::)*kernel_(?:[a-z]+_)?(?:mx)?gemm"
+        r"(?:\w*?(?P<tensor_cores>xdl))?", op="gemm",
+        example="void ck::kernel_moe_gemm<ck::GridwiseMoeGemmBlockScale<..."),
+    _rule("Composable Kernel (CK)", r"ck_tile::kentry<(?:\d+, )+ck_tile::\w*(?:Gemm|Flatmm)Kernel",
+        op="gemm", example="void ck_tile::kentry<1, ck_tile::GroupedGemmKernel<..."),
+    _rule("Composable Kernel (CK)", r"ck_tile::kentry<(?:\d+, )+ck_tile::MoeSorting",
+        op="moe sorting", example="void ck_tile::kentry<2, ck_tile::MoeSortingKernel<..."),
     _rule("Composable Kernel (CK)", r"ck_tile::.*?Rmsnorm2dFwd(?:.*?Problem<(?P<dtype_in>\w+))?",
         op="RMSNorm", **_NO_CORES,
         example="_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassINS_"
@@ -742,7 +938,6 @@ RULES: tuple[Rule, ...] = (
             "33Rmsnorm2dFwdPipelineDefaultPolicyEEENS_17Default2DEpilogueINS_"
             "24Default2DEpilogueProblemIfDF16bLb0ELb1ELb0EEEvEEEEJNSM_5KargsEEEEvDpT1_"),
     _rule("Composable Kernel (CK)", r"ck(?:_tile)?::",
-        example="void ck_tile::kentry<1, ck_tile::GroupedGemmKernel<ck_tile::"
-            "GemmSpatiallyLocal..."),
+        example="void ck_tile::kentry<..."),
 )
 # fmt: on

@@ -4,11 +4,10 @@ How to read this file: `KINDS` says which ops do what, `WORDS` which words in th
 library's kernel do. `kind_of_step` asks in the order in which the answers can be trusted:
 
     1  the kernel's family, where all its kernels do one thing (`families`); a GEMM, though, may be
-       how a convolution is done (`PART_OF`)
+       a part of a convolution (`PART_OF`)
     2  the kernel's own function name, where it comes from a library that names kernels for their
        work
-    3  the CPU ops that launched it, from the innermost outwards; some ops are one thing to a
-       reader whatever they call (`WHOLE`)
+    3  the CPU ops that launched it, from the innermost outwards; an op may be a part of another one
     4  the names of those families whose kernels serve any op (ATen's elementwise ones, CUB)
 
 What is not known stays `other`: a wrong word is worse than none. Backward ops go by the forward's
@@ -110,7 +109,7 @@ KINDS = {
     ),
     "fft": "_fft_r2c _fft_c2r _fft_c2c fft_fft fft_ifft fft_rfft fft_irfft fft_fft2 fft_ifft2",
     "loss": (
-        "nll_loss nll_loss_forward nll_loss2d nll_loss2d_forward cross_entropy_loss mse_loss "
+        "nll_loss nll_loss_forward nll_loss2d nll_loss2d_forward cross_entropy_loss mse_loss mse "
         "l1_loss smooth_l1_loss huber_loss binary_cross_entropy kl_div _ctc_loss ctc_loss"
     ),
     "optimizer": (
@@ -121,17 +120,18 @@ KINDS = {
         "record_param_comms all_reduce all_gather_into_tensor reduce_scatter_tensor "
         "all_to_all_single wait_tensor"
     ),
+    "routing": "get_dispatch_layout",  # of tokens to experts
     "math": (
         "pow sqrt rsqrt square abs neg sin cos tan sinh cosh asin acos atan atan2 log log2 log10 "
         "log1p expm1 reciprocal clamp clamp_min clamp_max clamp_scalar clip floor ceil round trunc "
         "frac sign sgn erf erfc erfinv remainder fmod floor_divide maximum minimum fmin fmax "
-        "addcmul addcdiv lerp polar angle pow_tensor_scalar pow_tensor_tensor"
+        "nan_to_num logit addcmul addcdiv lerp polar angle pow_tensor_scalar pow_tensor_tensor"
     ),
 }
 KIND_OF_OP = {op: kind for kind, ops in KINDS.items() for op in ops.split()}
 
 # Kinds that no op is named for: of kernels alone.
-_OF_KERNELS = ("rope", "routing", "quantize")
+_OF_KERNELS = ("rope", "quantize")
 
 # Every word that a guess may use.
 VOCABULARY = (*KINDS, *_OF_KERNELS, "memset", "fused", "other")
@@ -150,19 +150,19 @@ CALLS_OTHERS = frozenset(
     ).split()
 )
 
-# These are one thing to a reader, whatever they call: relu is no clamp, embedding no index_select.
-WHOLE = frozenset(
-    (
-        "_to_copy embedding embedding_bag _embedding_bag _embedding_bag_dense relu "
-        "relu6 hardtanh instance_norm arange randperm"
-    ).split()
-)
-
-# What may be done by kernels of another kind: a convolution by a GEMM.
-PART_OF = {"matmul": frozenset({"conv", "rnn"})}
+# What may be a part of what: a GEMM is how some library does a convolution, relu calls clamp, an
+# embedding index_select, a cast copy_. The op further out then names the step.
+PART_OF = {
+    "matmul": frozenset({"conv", "rnn"}),
+    "math": frozenset({"activation"}),
+    "index": frozenset({"embedding"}),
+    "copy": frozenset({"cast"}),
+}
 
 # Work that Tensor Cores may do: of others (a normalization, a sort) nobody asks. None: unknown.
-MAY_USE_TENSOR_CORES = frozenset(("matmul", "attention", "conv", "rnn", "fft", "scan", "fused", None))
+MAY_USE_TENSOR_CORES = frozenset(
+    ("matmul", "attention", "conv", "rnn", "fft", "scan", "fused", None)
+)
 
 # Ops of other namespaces than aten, by the start of their name.
 _OF_NAMESPACE = (
@@ -190,7 +190,7 @@ WORDS = tuple(
         ),
         ("index", r"(?:and|store|write|append|gather)\w*cache|kv_buffer|kv_indices"),
         ("attention", rf"attention|{_B}attn{_E}|fmha|{_B}mla{_E}|flash_(?:fwd|bwd)|merge_states?"),
-        ("conv", rf"{_B}conv(?:[123]d|olution)?(?![a-z0-9])|winograd|[dw]grad|im2d?2col"),
+        ("conv", rf"{_B}conv(?:[123]d|olution)?(?![a-z0-9])|winograd|[dw]grad|im2(?:d2)?_?col"),
         ("fused", rf"norm\w*{_B}(?:m?rope|rotary)|{_B}(?:m?rope|rotary)\w*norm"),
         ("matmul", rf"gemm|gemv|mat_?mul|{_B}mm{_E}|fused_moe{_E}|bmm"),
         (
@@ -206,8 +206,9 @@ WORDS = tuple(
             rf"{_B}moe{_E}|expert|routing|router|gating|finalize|get_dispatch_layout|bitmatrix",
         ),
         ("activation", rf"act_and_mul|{_B}(?:silu|gelu|swiglu|geglu|relu|mish){_E}"),
-        ("quantize", rf"quant|cast_to_fp8|cast_transpose|{_B}qparam"),
+        ("quantize", r"quant|fp8|cast_transpose|qparam"),
         ("softmax", r"soft_?max"),
+        ("compare", rf"{_B}compare"),
         ("random", r"sampling|dropout|distribution_elementwise|bernoulli"),
         ("pool", r"pool(?!ed)"),
         ("resize", r"upsample"),
@@ -225,16 +226,14 @@ WORDS = tuple(
 _SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
-    """One word for a step: the ops that it was launched in, its kernel's name, its sort."""
-    return _kind_of_step(path, name, sort)
-
-
 @lru_cache(maxsize=8192)
-def _kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
+def kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
+    """One word for a step: from the ops that it was launched in, its kernel's name, its sort."""
     if sort == "memset":
         return "memset"
     by_ops = kind_of_path(path)
+    if sort == "copy" and by_ops == "cast":
+        return "copy"  # bytes are moved as they are, whatever op asked for it
     if name is None:
         return by_ops or "other"
     kernel = decode(name)
@@ -245,12 +244,16 @@ def _kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
 
 
 def kind_of_path(path: tuple[str, ...]) -> str | None:
-    """What the ops from the outermost to the launch do."""
-    kinds = [(plain_op(op), kind_of_op(op)) for op in reversed(path)]
-    for op, kind in kinds:
-        if op in WHOLE:
-            return kind
-    return next((kind for _, kind in kinds if kind), None)
+    """What the ops from the outermost to the launch do: the nearest one whose kind is known, or
+    what that is a part of."""
+    found = None
+    for op in reversed(path):
+        kind = kind_of_op(op)
+        if found is None or kind in PART_OF.get(found, ()):
+            found = kind
+        elif kind not in (None, found):
+            break
+    return found
 
 
 _NODE = re.compile(r"(?:\w+::)*(\w+?)Backward(?:\d+|Impl)?")
@@ -262,8 +265,7 @@ def plain_op(name: str) -> str:
     """An op's name without namespace, and a backward op's or node's by the forward's."""
     name = name.removeprefix(_ENGINE)
     if node := _NODE.fullmatch(name):
-        words = _SPLIT.sub("_", node[1]).lower()
-        words = re.sub(r"(\d)_d(?![a-z])", r"\1d", words)
+        words = _SPLIT.sub("_", re.sub(r"(\d)D", r"\1d_", node[1])).lower().rstrip("_")
         return next((op for op in (words, f"_{words}") if op in KIND_OF_OP), words)
     name = name.removeprefix("aten::")
     if name not in KIND_OF_OP and "::" not in name:
@@ -302,11 +304,6 @@ def kind_of_kernel(kernel: KernelName) -> str | None:
 
 def _words(op: str) -> str:
     return _SPLIT.sub("_", op).lower()
-
-
-@lru_cache(maxsize=8192)
-def kind_of_name(name: str) -> str | None:
-    return kind_of_kernel(decode(name))
 
 
 # In a compiled kernel's name: op names between underscores, the longest first (safe_softmax).

@@ -22,7 +22,7 @@ _SPELLING = (
     (re.compile(r"\b(\d+)(?:u|l|ul|ull|ll)\b"), r"\1"),  # 2ul, 64u
     (re.compile(r"\[lambda\(([^()\[\]]*)\) \(instance (\d+)\)\]"), r"{lambda(\1)#\2}"),
     (re.compile(r"(?<=>) (?=>)"), ""),
-    (re.compile(r"^std::enable_if<[^<>]*>::type +"), ""),
+    (re.compile(r"^std::enable_if<.{1,300}?>::type +"), ""),  # its condition may compare: 8>0
     (re.compile(r"void (?=\w)"), ""),  # return types
 )
 _CUT = re.compile(r"[0-9A-Za-z]*(?:\.\.\.|…)$")
