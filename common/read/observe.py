@@ -21,49 +21,10 @@ import msgspec
 from ..cli import UserError, shown
 from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
+from .kinds import CALLS_OTHERS, kind_of_op, kind_of_step
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
 from .trace import Call, GpuEvent, Sort, Span, Trace
 from .usage import Usage, usage
-
-# What an op does, in a word. Looked up from the innermost op of a chain outwards.
-KINDS = {
-    "matmul": "mm bmm addmm baddbmm matmul linear",
-    "attention": (
-        "_flash_attention_forward _efficient_attention_forward _cudnn_attention_forward "
-        "_scaled_dot_product_flash_attention_for_cpu flex_attention"
-    ),
-    "mask": "masked_fill masked_fill_",
-    "softmax": "softmax _softmax _safe_softmax log_softmax _log_softmax",
-    "mul": "mul mul_",
-    "div": "div div_",
-    "add": "add add_",
-    "sub": "sub sub_",
-    "exp": "exp exp_ exp2",
-    "copy": "copy_ clone contiguous direct_copy",
-    "cast": "_to_copy to",
-    "fill": "fill_ zero_ fill ones zeros full scalar_tensor",
-    "where": "where",
-    "triu": "triu tril triu_ tril_",
-    "reduce": "sum mean amax max min any all prod",
-    "compare": "isneginf eq ne lt le gt ge logical_not logical_and logical_or",
-    "cat": "cat",
-}
-KIND_OF_OP = {op: kind for kind, ops in KINDS.items() for op in ops.split()}
-
-# These do nothing themselves: matmul calls bmm, masked_fill clones and then fills.
-CALLS_OTHERS = frozenset(
-    f"aten::{op}"
-    for op in (
-        "matmul linear masked_fill softmax _safe_softmax log_softmax contiguous clone to _to_copy "
-        "ones zeros full scalar_tensor"
-    ).split()
-)
-
-# Every word that a guess may use.
-VOCABULARY = (*KINDS, "memset", "fused", "other")
-
-ATTENTION_FAMILIES = ("attention", "fmha", "SDPA", "FlashAttention", "FlashInfer", "FMHA")
-GEMM_FAMILIES = ("GEMM", "nvjet", "Tensile", "CUTLASS")
 
 
 class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
@@ -553,7 +514,7 @@ def _gpu_step(
     footprint = event.reported_occupancy, event.registers, event.shared_memory
     fits, why_zero = _footprint(device, (*footprint, event.grid, event.block))
     return Step(
-        _kind(path, event.name, event.sort),
+        kind_of_step(path, event.name, event.sort),
         event.name,
         event.duration if credible else None,
         ops,
@@ -583,15 +544,17 @@ def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
     for index, op in enumerate(ops):
         del above[op.depth :]
         above.append(op)
-        if op.start < done or _kind_of_op(op.name) is None:
+        if op.start < done or kind_of_op(op.name) is None:
             continue
         calls_others = op.name in CALLS_OTHERS and any(
-            _kind_of_op(below.name) for below in _below(ops, index)
+            kind_of_op(below.name) for below in _below(ops, index)
         )
         if not calls_others:
             chain = tuple(o for o in above if o.end >= op.end)
             path = tuple(o.name for o in chain)
-            steps.append(Step(_kind(path, None, "op"), op.name, op.end - op.start, chain, path))
+            steps.append(
+                Step(kind_of_step(path, None, "op"), op.name, op.end - op.start, chain, path)
+            )
             done = op.end
     return steps
 
@@ -601,44 +564,6 @@ def _below(ops: Sequence[Op], index: int) -> Iterable[Op]:
         if op.depth <= ops[index].depth:
             return
         yield op
-
-
-@lru_cache(maxsize=4096)
-def _kind(path: tuple[str, ...], name: str | None, sort: str) -> str:
-    """One word for a step. The kernel of this name decides where that is plain, else the nearest
-    op."""
-    if sort == "memset":
-        return "memset"
-    kernel = decode(name) if name else None
-    family = kernel.family if kernel else ""
-    if any(word in family for word in ATTENTION_FAMILIES):
-        return "attention"
-    if any(word in family for word in GEMM_FAMILIES):
-        return "matmul"
-    if family == "Triton (inductor)":
-        return _kind_of_fused(kernel.op or "")
-    if "aten::_to_copy" in path:
-        return "cast"
-    for op in reversed(path):
-        if kind := _kind_of_op(op):
-            return kind
-    if sort == "copy":
-        return "copy"
-    return KIND_OF_OP.get((kernel.op if kernel else None) or "", "other")
-
-
-def _kind_of_op(name: str) -> str | None:
-    return KIND_OF_OP.get(name.removeprefix("aten::"))
-
-
-def _kind_of_fused(text: str) -> str:
-    """From the op names in an Inductor kernel's name: one kind, or fused."""
-    kinds = set()
-    for op in sorted(KIND_OF_OP, key=len, reverse=True):  # _safe_softmax before softmax
-        if f"_{op}_" in f"_{text}_":
-            kinds.add(KIND_OF_OP[op])
-            text = f"_{text}_".replace(f"_{op}_", "__")
-    return kinds.pop() if len(kinds) == 1 else "fused" if kinds else "other"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -4,8 +4,10 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .kernel_names import decode
+from .kinds import MAY_USE_TENSOR_CORES, kind_of_kernel
 from .trace import GpuEvent
 
 
@@ -22,7 +24,7 @@ class Usage:
     idle_unknown: int = 0  # idle, and the next work's launch is not in the file
     work: int = 0  # all events
     tensor_cores: int = 0
-    cores_unknown: int = 0  # kernels whose names do not tell
+    cores_unknown: int = 0  # kernels that may use them, and whose names do not tell
     copies: int = 0  # and memsets
     communication: int = 0
 
@@ -68,12 +70,12 @@ def _one_device(events: list[tuple[GpuEvent, int | None]]) -> Usage:
         if event.sort != "kernel":
             copies += duration
             continue
-        kernel = decode(event.name)
-        if kernel.family == "NCCL":
+        share = _share(event.name)
+        if share == "communication":
             communication += duration
-        elif kernel.tensor_cores:
+        elif share == "Tensor Cores":
             tensor_cores += duration
-        elif kernel.tensor_cores is None:
+        elif share == "cores unknown":
             cores_unknown += duration
     return Usage(
         events=len(events),
@@ -88,6 +90,19 @@ def _one_device(events: list[tuple[GpuEvent, int | None]]) -> Usage:
         copies=copies,
         communication=communication,
     )
+
+
+@lru_cache(maxsize=65536)
+def _share(name: str) -> str | None:
+    """Which of the shares a kernel's time belongs to."""
+    kernel = decode(name)
+    kind = kind_of_kernel(kernel)
+    if kind == "communication":
+        return kind
+    if kernel.tensor_cores:
+        return "Tensor Cores"
+    unknown = kernel.tensor_cores is None and kind in MAY_USE_TENSOR_CORES
+    return "cores unknown" if unknown else None
 
 
 def _start(pair: tuple[GpuEvent, int | None]) -> int:
