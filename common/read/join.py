@@ -7,7 +7,7 @@ call. Where both agree, as in nearly every trace, that is that. Where they contr
 id is right if it names one op; else the place is unknown, and is spoken of, never counted as 0.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

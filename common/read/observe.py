@@ -409,9 +409,7 @@ def observe(source: Trace | Linked, region: str | None = None) -> Observation:
     ranges = sorted((s for s in trace.annotations if s.name == region), key=lambda s: s.start)
     untimed = sum(one.sort == "region" and one.name == region for one in trace.untimed)
     if not ranges and not untimed:
-        raise UserError(
-            f"{shown(trace.path)}: region {region!r} not found; {what_is_there(trace)}"
-        )
+        raise UserError(f"{shown(trace.path)}: region {region!r} not found; {what_is_there(trace)}")
     linked = link(source) if isinstance(source, Trace) else source
     finished = [span for span in ranges if span.end is not None]
     maker = _Maker(linked)

@@ -18,15 +18,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from .join import Joined, Placed
 from .lanes import Lanes, by_thread
-from .trace import Call, GpuEvent, Span, Thread, Trace
+from .trace import EVALUATE, Call, GpuEvent, Span, Thread, Trace
 
 INFINITE = 1 << 64  # ns: after everything
-EVALUATE = "autograd::engine::evaluate_function"
 TOO_MANY = 5_000_000  # pairs of a backward op and a thread that may have waited for it
 
 
@@ -144,17 +142,11 @@ class Services:
         return found[at].waiting if at >= 0 and moment < found[at].end else None
 
     def _services(self, worker: Thread, roots: Sequence[Span]) -> list[Service]:
-        others = [
-            thread
-            for thread in self._around
-            if thread != worker and thread[0] == worker[0]
-        ]
+        others = [thread for thread in self._around if thread != worker and thread[0] == worker[0]]
         if len(others) * len(roots) > TOO_MANY:
             others = [thread for thread in others if thread in self.links.forward_threads]
         waits: list[dict[Thread, Interval]] = [self._waits(root, others) for root in roots]
-        sizes = Counter(
-            (thread, wait) for found in waits for thread, wait in found.items()
-        )
+        sizes = Counter((thread, wait) for found in waits for thread, wait in found.items())
         services: list[Service] = []
         for root, found in zip(roots, waits, strict=True):
             waiting = self._which(root, found, sizes)
@@ -322,9 +314,7 @@ class Owners:
                         moments.append(moment)
                         works.append(amount)
                         self._lent_calls[thread, waiting].append(call)
-        self._lent = {
-            pair: Ledger(moments, works) for pair, (moments, works) in lent.items()
-        }
+        self._lent = {pair: Ledger(moments, works) for pair, (moments, works) in lent.items()}
         self._backward = self._of_forward_ops()
         named: dict[str, dict[Thread, list[tuple[int, int]]]] = defaultdict(
             lambda: defaultdict(list)
@@ -393,9 +383,7 @@ class Owners:
             for thread, intervals in times.items()
             if thread in self._ledgers
         )
-        others = total(
-            self._lent_over(pair, times) for pair in self._lent if pair[1] in times
-        )
+        others = total(self._lent_over(pair, times) for pair in self._lent if pair[1] in times)
         return own, others
 
     def _lent_over(

@@ -62,8 +62,10 @@ def survey(linked: Linked | Trace) -> Survey:
         total = kernels.setdefault(event.name, Total(event.name))
         total.count += 1
         total.add_gpu(None if id(event) in linked.timeless else event.duration)
-    whole = None if any(total.gpu is None for total in kernels.values()) else sum(
-        total.gpu or 0 for total in kernels.values()
+    whole = (
+        None
+        if any(total.gpu is None for total in kernels.values())
+        else sum(total.gpu or 0 for total in kernels.values())
     )
     labelled = owners.labelled
     return Survey(

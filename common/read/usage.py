@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-from .join import Placed
 from .kernel_names import decode
 from .kinds import MAY_USE_TENSOR_CORES, kind_of_kernel
 from .lanes import Lanes
@@ -209,9 +208,7 @@ class Culprits:
         for span in sorted(special, key=lambda span: span.start):
             self._special[span.thread].append(span)
 
-    def of(
-        self, gaps: Sequence[Gap]
-    ) -> tuple[int | None, int | None, int, dict[str, Stretches]]:
+    def of(self, gaps: Sequence[Gap]) -> tuple[int | None, int | None, int, dict[str, Stretches]]:
         """Launch-bound, waiting, unknown; and all of it by culprit."""
         by: dict[str, Stretches] = defaultdict(Stretches)
         if not self._clocks_agree:
