@@ -2,9 +2,9 @@
 
 A *forward* is one range of the region's label. Its GPU work is joined by correlation id to the
 calls made inside the range on the range's own thread: never by time, for the GPU runs behind the
-CPU and the work of one forward ends long after its range. What autograd threads launch for the range
-while it waits stands beside that, apart. Processes count the ids each for itself: where the file
-does not tell whose an event is, it is counted nowhere, and spoken of.
+CPU and the work of one forward ends long after its range. What autograd threads launch for the
+range while it waits stands beside that, apart. Processes count the ids each for itself: where the
+file does not tell whose an event is, it is counted nowhere, and spoken of.
 """
 
 from bisect import bisect_left

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .communication import Moved, communication
 from .linked import Linked, link
 from .owners import merged
 from .trace import GpuEvent, Trace
@@ -42,6 +43,15 @@ class Label:
     backward: int | None  # GPU time of the backward of its forward ops, wherever that ran
 
 
+@dataclass(frozen=True, slots=True)
+class ProfilerStep:
+    """One step of the profiler's schedule. Nanoseconds; None is unknown."""
+
+    name: str
+    cpu: int
+    gpu: int | None  # of what was launched in it, by autograd threads for it too
+
+
 @dataclass(frozen=True)
 class Survey:
     trace: Trace
@@ -52,6 +62,8 @@ class Survey:
     kernels: tuple[Total, ...]  # the most expensive ones; copies and memsets among them
     ops: tuple[Total, ...]
     usage: Usage
+    steps: tuple[ProfilerStep, ...]
+    communication: tuple[Moved, ...]
 
 
 def survey(linked: Linked | Trace) -> Survey:
@@ -77,6 +89,12 @@ def survey(linked: Linked | Trace) -> Survey:
         _ordered(kernels.values())[:TOP],
         _ordered(_ops(linked).values())[:TOP],
         usage(linked.launched(), linked.culprits),
+        tuple(
+            ProfilerStep(span.name, span.end - span.start, owners.during(span))
+            for span in trace.annotations
+            if span.is_profiler_step and span.end is not None
+        ),
+        communication(trace.gpu),
     )
 
 
