@@ -110,6 +110,7 @@ def _ordered(totals: Iterable[Total]) -> tuple[Total, ...]:
 def _labels(linked: Linked) -> tuple[Label, ...]:
     counts: dict[str, int] = {}
     times: dict[str, dict] = {}
+    # A range without its time; and a label none of whose ranges ended.
     unknown: set[str] = {one.name for one in linked.trace.untimed if one.sort == "region"}
     for span in linked.trace.annotations:
         if span.is_profiler_step:
@@ -121,6 +122,7 @@ def _labels(linked: Linked) -> tuple[Label, ...]:
     for one in linked.trace.untimed:
         if one.sort == "region" and not one.name.startswith("ProfilerStep#"):
             counts[one.name] = counts.get(one.name, 0) + 1
+    unknown |= {name for name, on_threads in times.items() if not on_threads}
     overlapping = _overlapping(linked.trace.gpu)
     found = []
     for name, count in counts.items():
@@ -140,7 +142,7 @@ def _labels(linked: Linked) -> tuple[Label, ...]:
                 None if name in unknown else owned.own,
                 None if name in unknown else owned.others,
                 gpu,
-                busy,
+                None if gpu is None else busy,
                 owned.backward,
             )
         )

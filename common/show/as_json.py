@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from ..cli import shown
+from ..cli import shown, visible
 from ..compare.compared import Compared, compare
 from ..compare.facts import POST_GPU
 from ..compare.rows import differences
@@ -20,7 +20,8 @@ from .worth import in_words
 
 
 def print_json(found: dict) -> None:
-    print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+    # JSON's own escapes are what `visible` writes: no name can write to a terminal.
+    print(visible(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def as_json(compared: Compared) -> dict:
