@@ -98,7 +98,7 @@ _CPP = rf"(?:c10::|cutlass::|std::)?(?:{'|'.join(_LONG_FIRST)})(?![A-Za-z0-9]|_t
 _GEMM = r"(?:bf16|tf32|[fsiu]\d{1,2}|fp\d{1,2}|u?int\d{1,2}|e4m3|e5m2)"
 _ATEN_OP = (  # what is left of a functor's name when its house style is taken off
     (r"^(?:launch|CUDAFunctor(?:On(?:Self|Other))?)_|^(?:direct|b?float16)_(?=copy)", ""),
-    (r"(?:_?(?:cuda|kernel|impl|out|CUDA|Kernel|Impl|Internal|Functor|functor|Ops))+$", ""),
+    (r"(?:_(?:cuda|kernel|impl|out)|_?(?:CUDA|Kernel|Impl|Internal|[Ff]unctor|Ops))+$", ""),
     (r"(?<=[a-z0-9])(?=[A-Z])", "_"),
 )
 
