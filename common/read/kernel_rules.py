@@ -692,10 +692,10 @@ RULES: tuple[Rule, ...] = (
         r"awq_dequantize_kernel|_mxfp8_block_scaled_matmul_kernel|_lora_(?:shrink|expand)_kernel)"
         r"(?:_\d+)?$",
         example="_sum_bitmatrix_rows"),
-    # of Liger
+    # of Liger and flash-attn
     _rule("Triton (hand-written)", r"(?P<op>_(?:fused_add_)?(?:rms|layer|group)_norm_"
         r"(?P<direction>forward|backward)_kernel|_(?:swiglu|geglu_tanh)_(?:forward|backward)_kernel|"
-        r"_triton_rope|liger_\w+_kernel)(?:_\d+)?$",
+        r"_triton_rope|liger_\w+_kernel|rotary_kernel)(?:_\d+)?$",
         example="_rms_norm_forward_kernel"),
     # of Mamba and flash-linear-attention
     _rule("Triton (hand-written)", r"(?P<op>_chunk_(?:scan|state|cumsum)\w*|_state_passing_\w+|"
@@ -850,6 +850,16 @@ RULES: tuple[Rule, ...] = (
         r"topkGating(?:Softmax)?|moe_fused_gate\w*|moe_sum_\w+)(?=<)",
         example="void moe_align_block_size_small_batch_expert_kernel<int, 256>(int const*, int*, "
             "int*, int*, int, int, unsigned long, bool, int)"),
+    # DeepSeek's, of its published profiles
+    _rule("custom kernel", r"(?:cuda::)?(?P<op>per_(?:token|channel)_cast_\w+|cast_back_impl|"
+        r"(?:batched_)?swiglu_\w+|batched_transpose|get_fused_mapping|expand_to_fused\w*|"
+        r"reduce_fused_impl|clean_and_count_expert)(?=[<(])",
+        example="void cuda::per_token_cast_to_fp8_with_channels<__nv_bfloat16, 128, false, 128, "
+            "false>(__nv_bfloat16 const*, int, unsigned char*, float*, int, int, int, int, bool, "
+            "float)"),
+    _rule("custom kernel", rf"dpsk::{_NS}{_FN}",
+        example="void dpsk::grouped_gemm::cuda::utils::transpose<512, 128, 4, 4>(unsigned char "
+            "const*, unsigned char*, int, int, int, int)"),
     _rule("custom kernel", r"(?P<op>(?:fused_a|router)_gemm_kernel)(?=<)",
         example="void fused_a_gemm_kernel<1, 2112, 7168, 16, 8, 256, 16>(__nv_bfloat16*)"),
 

@@ -203,10 +203,11 @@ WORDS = tuple(
         ("loss", r"cross_entropy|nll_loss|mse_loss"),
         (
             "routing",
-            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|get_dispatch_layout|bitmatrix",
+            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|bitmatrix|to_fused|reduce_fused|"
+            "fused_mapping",
         ),
         ("activation", rf"act_and_mul|{_B}(?:silu|gelu|swiglu|geglu|relu|mish){_E}"),
-        ("quantize", r"quant|fp8|cast_transpose|qparam"),
+        ("quantize", r"quant|fp8|cast_(?:and_)?transpose|cast_back|qparam"),
         ("softmax", r"soft_?max"),
         ("compare", rf"{_B}compare"),
         ("random", r"sampling|dropout|distribution_elementwise|bernoulli"),
