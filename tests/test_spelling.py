@@ -27,6 +27,10 @@ from common.read.spelling import normalise
         # mangled
         ("_Z1fILi64ELb1EEvPf", "f<64, true>(float)"),
         ("_ZN4vllm1gIfEEvi", "vllm::g<float>(int)"),
+        # the descriptor of a kernel, as ROCm's tools name it
+        ("attn_fwd.kd", "attn_fwd"),
+        ("void vllm::f<float>(int) [clone .kd]", "vllm::f<float>(int)"),
+        ("_ZN4vllm1gIfEEvi.kd", "vllm::g<float>(int)"),
         # cut: the token that the cut went through says nothing
         ("void f<128, 25...", "f<128, …"),
         ("void f<128, true…", "f<128, …"),
