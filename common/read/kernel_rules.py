@@ -427,7 +427,7 @@ RULES: tuple[Rule, ...] = (
         note="plans the tiles of sequences of several lengths",
         example="flash::prepare_varlen_num_blocks_kernel(int, int, int, int const*, int const*)"),
     _rule("FlashMLA", rf"{_NS}(?:flash_fwd_(?:splitkv_)?mla_(?P<note>combine)\w*|"
-        r"get_mla_metadata_kernel)", tensor_cores=False,
+        r"get_mla_metadata_kernel)", tensor_cores=False, direction="forward",
         example="void flash::flash_fwd_splitkv_mla_combine_kernel<cutlass::bfloat16_t, float, long,"
             " 512, 64>(Flash_fwd_mla_params)"),
     _rule("FlashMLA", rf"{_NS}flash_fwd_(?:splitkv_)?mla_\w*(?:<{_NS}Flash_fwd_kernel_traits_mla<"
@@ -710,6 +710,11 @@ RULES: tuple[Rule, ...] = (
         more=_elementwise,
         example="void at::native::vectorized_elementwise_kernel<4, at::native::AbsFunctor<"
             "long>..."),
+    _rule("ATen vectorized elementwise",
+        rf"{_NS}(?P<casts>vectorized_templated)_elementwise_kernel(?:<{_N}, (?:{_N}, )?)?",
+        more=_elementwise,
+        example="void at::native::vectorized_templated_elementwise_kernel<8, at::native::"
+            "CUDAFunctor_add<float>, std::array<char*, 3ul>, ..."),
     _rule("ATen unrolled elementwise", rf"{_NS}unrolled_elementwise_kernel\w*<(?:{_N}, )?",
         more=_elementwise,
         example="void at::native::unrolled_elementwise_kernel<at::native::FillFunctor<float>, at::"
@@ -860,7 +865,8 @@ RULES: tuple[Rule, ...] = (
     _rule("custom kernel", rf"dpsk::{_NS}{_FN}",
         example="void dpsk::grouped_gemm::cuda::utils::transpose<512, 128, 4, 4>(unsigned char "
             "const*, unsigned char*, int, int, int, int)"),
-    _rule("custom kernel", r"(?P<op>(?:fused_a|router)_gemm_kernel)(?=<)",
+    _rule("custom kernel",
+        r"(?P<op>(?:fused_a|router)_gemm_kernel|fast_hadamard_transform_kernel)(?=<)",
         example="void fused_a_gemm_kernel<1, 2112, 7168, 16, 8, 256, 16>(__nv_bfloat16*)"),
 
     # AMD

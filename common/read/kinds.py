@@ -191,8 +191,9 @@ WORDS = tuple(
         ("index", r"(?:and|store|write|append|gather)\w*cache|kv_buffer|kv_indices"),
         ("attention", rf"attention|{_B}attn{_E}|fmha|{_B}mla{_E}|flash_(?:fwd|bwd)|merge_states?"),
         ("conv", rf"{_B}conv(?:[123]d|olution)?(?![a-z0-9])|winograd|[dw]grad|im2(?:d2)?_?col"),
+        ("rnn", rf"{_B}(?:lstm|gru|rnn){_E}"),
         ("fused", rf"norm\w*{_B}(?:m?rope|rotary)|{_B}(?:m?rope|rotary)\w*norm"),
-        ("matmul", rf"gemm|gemv|mat_?mul|{_B}mm{_E}|fused_moe{_E}|bmm"),
+        ("matmul", rf"gemm|gemv|mat_?mul|{_B}b?mm{_E}|fused_moe{_E}|{_B}fmoe{_E}"),
         (
             "normalization",
             r"(?:rms|layer|group|batch|qk|instance|weight|l2)[_ ]?norm|"
@@ -203,7 +204,7 @@ WORDS = tuple(
         ("loss", r"cross_entropy|nll_loss|mse_loss"),
         (
             "routing",
-            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|bitmatrix|to_fused|reduce_fused|"
+            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|bitmatrix|expand_input_rows|to_fused|reduce_fused|"
             "fused_mapping",
         ),
         ("activation", rf"act_and_mul|{_B}(?:silu|gelu|swiglu|geglu|relu|mish){_E}"),
@@ -213,7 +214,7 @@ WORDS = tuple(
         ("random", r"sampling|dropout|distribution_elementwise|bernoulli"),
         ("pool", r"pool(?!ed)"),
         ("resize", r"upsample"),
-        ("sort", rf"{_B}sort|radix_?sort|merge_?sort|onesweep|{_B}top_?k{_E}"),
+        ("sort", rf"{_B}sort|radix_?(?:sort|find)|merge_?sort|onesweep|{_B}top_?k{_E}"),
         ("scan", r"scan|cum_?sum|prefix_sum|state_passing|chunk_state|delta_rule"),
         ("embedding", r"embedding"),
         (
@@ -327,4 +328,6 @@ def _kind_of_fused(kernel: KernelName) -> str | None:
         found = [kind for kind in found if kind in _ELSEWHERE][:1]
         return found[0] if found else None
     here = set(found) - _ELSEWHERE
-    return here.pop() if len(here) == 1 else "fused" if found else None
+    if len(here) == 1 and not kernel.cut:
+        return here.pop()
+    return "fused" if len(here) > 1 or (found and not kernel.cut) else None
