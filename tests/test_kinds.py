@@ -262,6 +262,16 @@ def test_a_convolution_served_by_a_gemm_is_a_convolution():
     assert kind("my_ops::conv_like", name=SGEMM) == "matmul"
 
 
+def test_an_elementwise_kernel_beside_a_gemm_is_no_gemm():
+    """addmm copies its bias into the result first."""
+    copy = (
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::"
+        "native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}>(int)>(int)"
+    )
+    assert kind("aten::linear", "aten::addmm", name=copy) == "copy"
+    assert kind("aten::linear", "aten::addmm", name="unheard_of_kernel") == "matmul"
+
+
 def test_a_copy_of_bytes_is_no_cast():
     path = ("aten::to", "aten::_to_copy", "aten::copy_")
     assert kind(*path, name="Memcpy HtoD (Pageable -> Device)", sort="copy") == "copy"

@@ -651,7 +651,7 @@ RULES: tuple[Rule, ...] = (
             "float const*, int, float*, float const*, kernel_grad_params, unsigned long long, int, "
             "float)"),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
-        r"cutlass_\w*cudnn\w*::Kernel2?<\w*cudnn\w*::reduction::", op="split-K reduce",
+        r"cutlass_\w*cudnn\w*::Kernel2?<\w*cudnn\w*::reduction::", op="split-K reduce of a conv",
         example="void cutlass_cudnn_train::Kernel<cutlass_cudnn_train::reduction::kernel::"
             "ReduceSplitK<cutlass_cudnn_train::MatrixShape<4, 128>, ..."),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",

@@ -159,6 +159,11 @@ PART_OF = {
     "copy": frozenset({"cast"}),
 }
 
+# A library or a template does these. An elementwise kernel beside them does something else, and
+# where Inductor names it after them they only say what it is fused behind:
+# triton_poi_fused_addmm_gelu is a gelu.
+BY_LIBRARIES = frozenset(("matmul", "attention", "conv", "rnn", "fft", "communication"))
+
 # Work that Tensor Cores may do: of others (a normalization, a sort) nobody asks. None: unknown.
 MAY_USE_TENSOR_CORES = frozenset(
     ("matmul", "attention", "conv", "rnn", "fft", "scan", "fused", None)
@@ -242,7 +247,11 @@ def kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
     by_name = kind_of_kernel(kernel)
     if by_name and not FAMILIES[kernel.family].of_op:
         return by_ops if by_ops in PART_OF.get(by_name, ()) else by_name
-    return by_ops or ("copy" if sort == "copy" else by_name) or "other"
+    if sort == "copy":
+        return by_ops or "copy"
+    if by_name and by_ops in BY_LIBRARIES:
+        return by_name  # the bias that addmm copies, beside the GEMM
+    return by_ops or by_name or "other"
 
 
 def kind_of_path(path: tuple[str, ...]) -> str | None:
@@ -316,18 +325,14 @@ _FUSED = re.compile(
 )
 _KIND_OF_FUSED = {op.strip("_"): kind for op, kind in KIND_OF_OP.items()}
 
-# Inductor calls a library for these, or fills a template. In the name of another kernel they say
-# where its input came from: triton_poi_fused_addmm_gelu is a gelu behind an addmm.
-_ELSEWHERE = frozenset(("matmul", "attention", "conv", "rnn", "fft", "communication"))
-
 
 def _kind_of_fused(kernel: KernelName) -> str | None:
     """From the op names in an Inductor kernel's name: one kind, or fused."""
     found = [_KIND_OF_FUSED[op] for op in _FUSED.findall(kernel.op or "")]
     if kernel.tensor_cores is None:  # a template: no other kernel of Inductor's could have any
-        found = [kind for kind in found if kind in _ELSEWHERE][:1]
+        found = [kind for kind in found if kind in BY_LIBRARIES][:1]
         return found[0] if found else None
-    here = set(found) - _ELSEWHERE
+    here = set(found) - BY_LIBRARIES
     if len(here) == 1 and not kernel.cut:
         return here.pop()
     return "fused" if len(here) > 1 or (found and not kernel.cut) else None
