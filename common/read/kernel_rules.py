@@ -5,8 +5,9 @@ matches the start of the (normalised) name decides. A rule's pattern *is* the fa
 its named groups are fields of `KernelName`: `(?P<head_dim>…)` fills `head_dim`. `READ` says how a
 group's text becomes a value; a token it does not know becomes None. What holds for every name of a
 rule stands beside the pattern as keywords, what holds for every name of a family in `families`;
-`more` is a small function for the few facts that no single token carries. `example` is a name from
-a real trace, cut as tables cut it where it is long.
+`more` is a small function for the few facts that no single token carries. `example` is a name that
+the rule decides, from a trace or a published profile, else spelled from the library's source; long
+ones are cut as tables cut them.
 
 Three warnings that the rules keep to. An architecture token (`sm80`, `ampere`) is what the kernel
 was built for, not the GPU it ran on. `f16` in a cuDNN attention kernel means any 16-bit type. And a
@@ -543,10 +544,8 @@ RULES: tuple[Rule, ...] = (
     _rule("CUTLASS 3.x GEMM (templates)", rf"{_NS}device_kernel<.{{0,160}}?(?:gemm::kernel::Gemm|"
         r"gemm::Device|grouped_gemm)(?:.*?Mainloop(?P<arch_token>Sm\d+)(?:\w*?(?P<mma>Gmma|Umma))?)?",
         more=lambda m, _: {"tensor_cores": True} if m["mma"] else {},
-        example="void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::"
-            "gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<cute::tuple<int, int, "
-            "int> >, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::"
-            "MainloopSm90ArrayTmaGmmaWarpSpecialized<..."),
+        example="void cutlass::device_kernel<dpsk::grouped_gemm::cuda::fp8_ptp128c::GemmKernel>("
+            "dpsk::grouped_gemm::cuda::fp8_ptp128c::GemmKernel::Params)"),
     _rule("CUTLASS 2.x GEMM (templates)", r"cutlass::Kernel2?<(?:[\w:]+<)?cutlass::gemm::kernel::",
         example="void cutlass::Kernel2<vllm::enable_sm80_to_sm89<cutlass::gemm::kernel::"
             "DefaultGemmWithVisitor..."),
@@ -810,7 +809,7 @@ RULES: tuple[Rule, ...] = (
             "engine::normalization::..."),
     _rule("apex", r"cu(?:Apply(?:Layer|RMS)Norm|ComputeGrad(?:Input|GammaBeta)|"
         r"ComputePartGradGammaBeta)\w*<|layer_norm::ln_(?P<direction>fwd|bwd)_",
-        example="void layer_norm::ln_fwd_kernel<..."),
+        example="void layer_norm::ln_fwd_kernel<layer_norm::Kernel_traits<__nv_bfloat16, ..."),
     _rule("bitsandbytes", r"(?P<op>k(?:gemm_4bit_inference|(?:Deq|Q)uantize|Optimizer|"
         r"Int8VectorQuant|PreconditionOptimizer)\w*)(?=[<(]|$)",
         example="void kDequantizeBlockwise<float, 512, 64, 8, 2>(float*, unsigned char*, float*, "

@@ -8,7 +8,8 @@ library's kernel do. `kind_of_step` asks in the order in which the answers can b
     2  the kernel's own function name, where it comes from a library that names kernels for their
        work
     3  the CPU ops that launched it, from the innermost outwards; an op may be a part of another one
-    4  the names of those families whose kernels serve any op (ATen's elementwise ones, CUB)
+    4  the names of those families whose kernels serve any op (ATen's elementwise ones, CUB); before
+       the ops where these are done by a library (`BY_LIBRARIES`)
 
 What is not known stays `other`: a wrong word is worse than none. Backward ops go by the forward's
 name: `aten::silu_backward` and `SiluBackward0` are silu's.
@@ -209,8 +210,8 @@ WORDS = tuple(
         ("loss", r"cross_entropy|nll_loss|mse_loss"),
         (
             "routing",
-            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|bitmatrix|expand_input_rows|to_fused|reduce_fused|"
-            "fused_mapping",
+            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|bitmatrix|expand_input_rows|"
+            r"to_fused|reduce_fused|fused_mapping",
         ),
         ("activation", rf"act_and_mul|{_B}(?:silu|gelu|swiglu|geglu|relu|mish){_E}"),
         ("quantize", r"quant|fp8|cast_(?:and_)?transpose|cast_back|qparam"),
@@ -222,10 +223,7 @@ WORDS = tuple(
         ("sort", rf"{_B}sort|radix_?(?:sort|find)|merge_?sort|onesweep|{_B}top_?k{_E}"),
         ("scan", r"scan|cum_?sum|prefix_sum|state_passing|chunk_state|delta_rule"),
         ("embedding", r"embedding"),
-        (
-            "index",
-            r"gather|scatter|index|indices|permute|bucketize",
-        ),
+        ("index", r"gather|scatter|index|indices|permute|bucketize"),
         ("reduce", rf"{_B}(?:device_?)?reduce"),
         ("copy", r"copy|transpose|nchw|nhwc"),
     )
