@@ -1,4 +1,4 @@
-"""The grammar of kernel names: one rule a kernel family, each with a real name that it decides.
+"""The grammar of kernel names: one rule a kernel family, each with a name that it decides.
 
 How to read this file: `RULES` is the whole knowledge, tried in order; the first whose pattern
 matches the start of the (normalised) name decides. A rule's pattern *is* the family's grammar, and
