@@ -330,7 +330,8 @@ def test_an_op_too_short_to_measure_holds_nothing(tmp_path, duration):
         ("linear addmm", "unheard_of_kernel", "matmul"),
         ("masked_fill masked_fill_", "unheard_of_kernel", "mask"),
         ("masked_fill clone copy_", "copy", "copy"),
-        ("to _to_copy copy_", "copy", "cast"),
+        ("to _to_copy copy_", "unheard_of_kernel", "cast"),
+        ("to _to_copy copy_", "copy", "copy"),  # bytes, moved as they are
         ("softmax _softmax", "unheard_of_kernel", "softmax"),
         ("where scalar_tensor fill_", "unheard_of_kernel", "fill"),
         ("contiguous clone copy_", "unheard_of_kernel", "copy"),

@@ -8,6 +8,7 @@ from build import RECORDED, SCRIPTS, forward, recording, story, trace, write
 from test_glance import groups, run, sweep_of
 
 from common.compare.variants import sweeps
+from common.read.kinds import VOCABULARY
 from common.show import page, report
 
 VOID = {"meta"}
@@ -171,6 +172,11 @@ def _luminance(colour):
 def contrast(one, other):
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_every_kind_has_a_colour():
+    assert set(VOCABULARY) <= page.ROW.keys()
+    assert set(page.ROW.values()) == page.COLOURS.keys()
 
 
 def test_words_on_every_colour_can_be_read():
