@@ -12,9 +12,11 @@ import torch.nn.functional as F
 
 from common.cli import UserError
 from common.read.observe import observe
-from common.read.trace import METADATA_KEY, read
+from common.read.trace import read
 from common.record import harness
+from common.record.harness import Subject
 from common.record.workload import Options, Workload
+from common.story import METADATA_KEY
 
 WORK = Workload(1, 2, 32, 16, "fp32", "cpu")
 
@@ -27,11 +29,9 @@ def record(folder, attention=sdpa, work=WORK, stores_scores=False, **options):
     return harness.record(
         attention,
         work,
+        Subject("attention", "fwd", stores_scores),
         Options(traces=folder, **options),
         script="script",
-        title="attention",
-        label="fwd",
-        stores_scores=stores_scores,
     )
 
 
@@ -159,7 +159,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(harness.os, "fsync", full)
+    monkeypatch.setattr("common.cli.os.fsync", full)
     with pytest.raises(UserError, match=r"No space left on device; nothing was kept"):
         record(tmp_path)
     assert not list((tmp_path / "script").iterdir())
@@ -169,7 +169,7 @@ def test_an_interrupt_while_writing_leaves_nothing(tmp_path, monkeypatch):
     def interrupt(descriptor):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(harness.os, "fsync", interrupt)
+    monkeypatch.setattr("common.cli.os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path)
     assert not list((tmp_path / "script").iterdir())
