@@ -3,7 +3,7 @@
 import gzip
 
 import pytest
-from build import BACKENDS, SCRIPTS, forward, recording, story, trace, write
+from build import BACKENDS, SCRIPTS, forward, make, recording, story, trace, write
 
 from common.cli import UserError
 from common.compare.variants import TUTORIAL
@@ -15,10 +15,6 @@ from common.story import read_story
 SHAPE = (8, 16, 1024, 64)
 SCRIPT = SCRIPTS["04_c"]
 STORY = read_story(story())
-
-
-def make(folder, path, **about):
-    return write(folder, trace(forward(100, ("mul", "k", 5)), about=story(**about)), path)
 
 
 def found(path, *scripts) -> dict:
