@@ -1,6 +1,7 @@
 """Before any test is imported."""
 
 import os
+from functools import partial
 
 import pytest
 import torch
@@ -26,3 +27,11 @@ def asked(capsys):
         return code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def ask(asked):
+    """The command of experiments; tests of another one have an `ask` of their own."""
+    from common import experiment
+
+    return partial(asked, experiment.experiment, experiment.Options)

@@ -58,6 +58,24 @@ def test_only_active_steps_are_recorded(tmp_path):
     assert len(calls) == 1 + 1 + 2 + 5  # check, wait, warm-up, active
 
 
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+@pytest.mark.parametrize(
+    ("synchronise", "expected"),
+    [("never", [6]), ("warm-up", [3, 6]), ("every step", [1, 2, 3, 4, 5, 6])],
+)
+def test_when_the_harness_synchronises(monkeypatch, synchronise, expected):
+    """After which of wait 1, warm-up 2, active 3."""
+
+    class OnGpu:
+        is_cuda = True
+
+    steps, after = [], []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: after.append(len(steps)))
+    options = Options(warmup=2, active=3)
+    harness._profile(lambda x: steps.append(x), [OnGpu()], "fwd", options, synchronise)
+    assert after == expected
+
+
 def test_the_table_holds_every_row_whole(tmp_path):
     text = record(tmp_path).table.read_text()
     assert "fwd" in text and "Self CPU time total" in text
