@@ -7,6 +7,7 @@ choices live there and nowhere else.
 import argparse
 import contextlib
 import dataclasses
+import io
 import os
 import shutil
 import sys
@@ -14,9 +15,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+T = TypeVar("T", bound=Dataclass)
 
 
 class UserError(Exception):
@@ -37,7 +43,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(
     options: type[T],
-    description: str,
+    description: str | None,
     example: str,
     argv: Sequence[str] | None = None,
     module: str | None = None,
@@ -95,7 +101,7 @@ def positive(text: str) -> int:
 def one_line_errors() -> Iterator[None]:
     """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # no file, but something that stands in for one
+        if isinstance(stream, io.TextIOWrapper):  # else something that stands in for a file
             stream.reconfigure(errors="replace")  # a pipe on Windows has no "−"
     try:
         yield

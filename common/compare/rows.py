@@ -6,11 +6,13 @@ from itertools import groupby
 from typing import TypeVar
 
 from ..cli import UserError
+from ..read.known import total
 from ..read.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,7 @@ class Row:
 
     @property
     def ns(self) -> float | None:
-        times = [step.ns for step in self.steps]
-        return None if None in times else sum(times)
+        return total(step.ns for step in self.steps)
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
@@ -37,8 +38,10 @@ def rows(steps: Sequence[Step]) -> list[Row]:
     op's kernels becomes that op, neighbours of one kind and path are counted together."""
     level = len(wrappers(steps))
     found: list[Row] = []
-    for op, run in groupby(steps, key=lambda step: step.ops[level] if step.ops[level:] else None):
-        run = tuple(run)
+    for op, same_op in groupby(
+        steps, key=lambda step: step.ops[level] if step.ops[level:] else None
+    ):
+        run = tuple(same_op)
         work = [step for step in run if step.kind != "memset"]
         kinds = {step.kind for step in work}
         if op and len(work) >= LONG_RUN and len(kinds) > 1:
@@ -51,10 +54,10 @@ def rows(steps: Sequence[Step]) -> list[Row]:
                 found.append(Row(step.kind, tuple(waiting)))
                 waiting = []
     merged = []
-    for _, same in groupby(found, key=lambda row: (row.kind, row.main.path, row.op)):
-        same = list(same)
-        together = tuple(step for row in same for step in row.steps)
-        merged.append(Row(same[0].kind, together, same[0].op) if len(same) > 1 else same[0])
+    for _, alike in groupby(found, key=lambda row: (row.kind, row.main.path, row.op)):
+        first, *others = alike
+        together = tuple(step for row in (first, *others) for step in row.steps)
+        merged.append(Row(first.kind, together, first.op) if others else first)
     return merged
 
 
@@ -115,7 +118,8 @@ def _align(
                 if agree(left[i], right[j])
                 else max(best[i + 1][j], best[i][j + 1])
             )
-    pairs, i, j = [], 0, 0
+    pairs: list[tuple[A | None, B | None]] = []
+    i = j = 0
     while i < len(left) and j < len(right):
         if agree(left[i], right[j]):
             pairs.append((left[i], right[j]))
@@ -130,6 +134,20 @@ def _align(
     return pairs
 
 
-def differences(a: Observation, b: Observation) -> list[tuple[Row | None, Row | None]]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One line of two recordings side by side: what both have, or one alone."""
+
+    row: Row  # of the first that has it
+    a: Row | None
+    b: Row | None
+
+    @property
+    def in_both(self) -> bool:
+        return self.a is not None and self.b is not None
+
+
+def differences(a: Observation, b: Observation) -> list[Difference]:
     """Two recordings step by step."""
-    return _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    pairs = _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    return [Difference(row, x, y) for x, y in pairs if (row := x or y)]

@@ -14,6 +14,7 @@ from ..compare.claims import Answered
 from ..compare.compared import Compared
 from ..compare.rows import Pair, Row, differences, wrappers
 from ..read.kernel_names import brief, decode
+from ..read.known import total
 from ..read.observe import Observation, Step
 from ..read.op_names import chain, said
 from ..read.survey import Survey
@@ -49,8 +50,8 @@ def show(out: Console, compared: Compared) -> None:
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if compared.guessed:
-        for line in mismatches(seen, compared.pairs, compared.reasons):
-            print_plain(out, line)
+        for text in mismatches(seen, compared.pairs, compared.reasons):
+            print_plain(out, text)
     if compared.answers:
         print_plain(out, Text("\nwhat to look for", "bold"))
         print_plain(out, answers(compared.answers))
@@ -58,8 +59,8 @@ def show(out: Console, compared: Compared) -> None:
     # No share of an unknown sum.
     if seen.gpu_sum_ns is not None and (line := time_of_gpu(seen.usage)):
         print_plain(out, Text(line))
-    for text in warnings(seen):
-        print_plain(out, Text(f"warning: {text}", "yellow"))
+    for warning in warnings(seen):
+        print_plain(out, Text(f"warning: {warning}", "yellow"))
 
 
 def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
@@ -72,8 +73,7 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
-    times = [pair.row.ns for pair in pairs if pair.row]
-    total = None if None in times else sum(times)
+    whole = total(pair.row.ns for pair in pairs if pair.row)
     for pair in pairs:
         guess = [pair.guess or "  –"] if guessed else []
         if pair.row is None:
@@ -81,7 +81,7 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
             continue
         row = pair.row
         extra = guessed and pair.guess is None
-        share = percent(row.ns / total) if total and row.ns is not None else ""
+        share = percent(row.ns / whole) if whole and row.ns is not None else ""
         table.add_row(
             *guess,
             f"{'+ ' if extra else ''}{row.kind}{repeats(row)}",
@@ -103,7 +103,7 @@ def launched_by(row: Row, seen: Observation) -> str:
 def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, str]) -> list[Text]:
     """Each kind that came unguessed, or was guessed and did not come, with its reason."""
     extra = [pair.row for pair in pairs if pair.row and pair.guess is None]
-    missing = [pair.guess for pair in pairs if pair.row is None]
+    missing = [pair.guess for pair in pairs if pair.guess and pair.row is None]
     lines = []
     if not extra and not missing:
         return [Text("\nas you guessed", "green")]
@@ -183,13 +183,13 @@ def show_survey(out: Console, seen: Survey) -> None:
         columns = ["times", *([cpu] if cpu else []), *(["GPU"] if on_gpu else [])]
         for name in columns + (["share"] if kernels else []):
             table.add_column(name, justify="right", no_wrap=True)
-        for total in totals[:MOST]:
-            times = ([total.cpu] if cpu else []) + ([total.gpu] if on_gpu else [])
-            cells = [f"{total.count:,}", *map(duration, times)]
+        for one in totals[:MOST]:
+            times = ([one.cpu] if cpu else []) + ([one.gpu] if on_gpu else [])
+            cells = [f"{one.count:,}", *map(duration, times)]
             if kernels:
-                cells.insert(0, brief(decode(total.name)))
-                cells.append(percent(total.gpu / seen.usage.work) if seen.usage.work else "")
-            table.add_row(Text(total.name, no_wrap=True, overflow="ellipsis"), *cells)
+                cells.insert(0, brief(decode(one.name)))
+                cells.append(_share(one.gpu, seen.usage.work))
+            table.add_row(Text(one.name, no_wrap=True, overflow="ellipsis"), *cells)
         print_plain(out, table)
         if more := totals[MOST:]:
             print_plain(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
@@ -198,6 +198,10 @@ def show_survey(out: Console, seen: Survey) -> None:
     print_plain(out, Text("\n--region LABEL looks closer at one"))
     for text in survey_warnings(seen):
         print_plain(out, Text(f"warning: {text}", "yellow"))
+
+
+def _share(part: float | None, whole: float) -> str:
+    return percent(part / whole) if whole and part is not None else ""
 
 
 # ── Two recordings ────────────────────────────────────────────────────────────────────────────────
@@ -213,28 +217,27 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         table.add_column(name)
     for name in ("A", "B", "B − A"):
         table.add_column(name, justify="right", no_wrap=True)
-    for left, right in differences(a, b):
-        ran = [what_ran(row) if row else "" for row in (left, right)]
+    for one in differences(a, b):
+        sides = (one.a, one.b)
+        ran = [what_ran(row) if row else "" for row in sides]
         if ran[0] == ran[1]:
             ran[1] = "same"
-        change = right.ns - left.ns if left and right and None not in (left.ns, right.ns) else None
         table.add_row(
-            "" if left and right else "−" if left else "+",
-            (left or right).kind + repeats(left or right),
+            "" if one.in_both else "−" if one.a else "+",
+            one.row.kind + repeats(one.row),
             *(Text(words, no_wrap=True, overflow="ellipsis") for words in ran),
-            *(microseconds(row.ns) if row else "" for row in (left, right)),
-            "" if change is None else f"{change / 1e3:+,.1f} µs",
-            style=None if left and right else "yellow",
+            *(microseconds(row.ns) if row else "" for row in sides),
+            _change(*(row.ns if row else None for row in sides)),
+            style=None if one.in_both else "yellow",
         )
     whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]
-    change = None if None in whole else whole[1] - whole[0]
     table.add_row(
         "",
         "all",
         "",
         "",
         *map(microseconds, whole),
-        "" if change is None else f"{change / 1e3:+,.1f} µs",
+        _change(*whole),
         style="bold",
     )
     print_plain(out, table)
@@ -242,6 +245,10 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
             print_plain(out, Text(f"warning: {name}: {text}", "yellow"))
+
+
+def _change(before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else f"{(after - before) / 1e3:+,.1f} µs"
 
 
 # ── After a recording ─────────────────────────────────────────────────────────────────────────────
@@ -266,8 +273,8 @@ def show_files(
         for name in ("self CPU", *(["self CUDA"] if on_gpu else []), "calls"):
             rows.add_column(name, justify="right", no_wrap=True)
         for name, *times, calls in top:
-            times = [f"{time:,.1f} µs" for time in times if time is not None]
-            rows.add_row(Text(name), *times, str(calls))
+            cells = [f"{time:,.1f} µs" for time in times if time is not None]
+            rows.add_row(Text(name), *cells, str(calls))
         print_plain(out)
         print_plain(out, rows)
     lines = [("trace", shown(trace))]
