@@ -20,7 +20,8 @@ from common.compare.rows import (
     wrappers,
     yes_if,
 )
-from common.read.observe import VOCABULARY, observe
+from common.read.kinds import VOCABULARY
+from common.read.observe import observe
 from common.read.trace import read
 
 

@@ -28,7 +28,8 @@ from build import (
 )
 
 from common.cli import UserError
-from common.read.observe import VOCABULARY, observe
+from common.read.kinds import VOCABULARY
+from common.read.observe import observe
 from common.read.trace import read
 from common.show import report
 

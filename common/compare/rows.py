@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import TypeVar
 
 from ..cli import UserError
+from ..read.kinds import VOCABULARY, kind_of_op
 from ..read.known import total
-from ..read.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
+from ..read.observe import Observation, Op, Step
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
@@ -76,7 +77,7 @@ def wrappers(steps: Sequence[Step]) -> tuple[Op, ...]:
 
 def _kind_of_group(op: Op, steps: Sequence[Step]) -> str:
     longest = max(steps, key=lambda step: step.ns or 0)
-    return KIND_OF_OP.get(op.name.removeprefix("aten::"), longest.kind)
+    return kind_of_op(op.name) or longest.kind
 
 
 @dataclass(frozen=True, slots=True)
