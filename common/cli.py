@@ -24,6 +24,8 @@ class Dataclass(Protocol):
 
 T = TypeVar("T", bound=Dataclass)
 
+RECORDS = ("torch", "numpy", "triton")  # of the dependency group `record`; reading needs none
+
 
 class UserError(Exception):
     """What the user can mend. Its text is the whole message: what is wrong, with which value,
@@ -108,6 +110,10 @@ def one_line_errors() -> Iterator[None]:
         sys.stdout.flush()
     except UserError as error:
         _stop(" ".join(str(error).split()), 2)
+    except ModuleNotFoundError as error:
+        if error.name not in RECORDS:
+            raise
+        _stop("recording needs PyTorch; leave --no-default-groups out", 2)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: no message, and none from the
         # interpreter's own flush at exit.
