@@ -7,6 +7,7 @@ choices live there and nowhere else.
 import argparse
 import contextlib
 import dataclasses
+import io
 import os
 import re
 import shutil
@@ -15,9 +16,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+T = TypeVar("T", bound=Dataclass)
+
+RECORDS = ("torch", "numpy", "triton")  # of the dependency group `record`; reading needs none
 
 
 class UserError(Exception):
@@ -38,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(
     options: type[T],
-    description: str,
+    description: str | None,
     example: str,
     argv: Sequence[str] | None = None,
     module: str | None = None,
@@ -96,13 +104,17 @@ def positive(text: str) -> int:
 def one_line_errors() -> Iterator[None]:
     """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # no file, but something that stands in for one
+        if isinstance(stream, io.TextIOWrapper):  # else something that stands in for a file
             stream.reconfigure(errors="replace")  # a pipe on Windows has no "−"
     try:
         yield
         sys.stdout.flush()
     except UserError as error:
         _stop(" ".join(str(error).split()), 2)
+    except ModuleNotFoundError as error:
+        if error.name not in RECORDS:
+            raise
+        _stop("recording needs PyTorch; leave --no-default-groups out", 2)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: no message, and none from the
         # interpreter's own flush at exit.

@@ -7,11 +7,13 @@ from typing import TypeVar
 
 from ..cli import UserError
 from ..read.kinds import VOCABULARY, kind_of_op
+from ..read.known import total
 from ..read.observe import Observation, Op, Step, wrappers
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,7 @@ class Row:
 
     @property
     def ns(self) -> float | None:
-        times = [step.ns for step in self.steps]
-        return None if None in times else sum(times)
+        return total(step.ns for step in self.steps)
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
@@ -126,7 +127,8 @@ def _align(
                 if agree(left[i], right[j])
                 else max(best[i + 1][j], best[i][j + 1])
             )
-    pairs, i, j = [], 0, 0
+    pairs: list[tuple[A | None, B | None]] = []
+    i = j = 0
     while i < len(left) and j < len(right):
         if agree(left[i], right[j]):
             pairs.append((left[i], right[j]))
@@ -141,6 +143,20 @@ def _align(
     return pairs
 
 
-def differences(a: Observation, b: Observation) -> list[tuple[Row | None, Row | None]]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One line of two recordings side by side: what both have, or one alone."""
+
+    row: Row  # of the first that has it
+    a: Row | None
+    b: Row | None
+
+    @property
+    def in_both(self) -> bool:
+        return self.a is not None and self.b is not None
+
+
+def differences(a: Observation, b: Observation) -> list[Difference]:
     """Two recordings step by step."""
-    return _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    pairs = _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    return [Difference(row, x, y) for x, y in pairs if (row := x or y)]

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .join import Joined, Placed
+from .known import total
 from .lanes import Lanes, by_thread
 from .trace import EVALUATE, Call, GpuEvent, Span, Thread, Trace
 
@@ -87,16 +88,6 @@ class Ledger:
 
     def over(self, intervals: Iterable[Interval]) -> int | None:
         return total(self.between(*interval) for interval in intervals)
-
-
-def total(amounts: Iterable[int | None]) -> int | None:
-    """None where one is unknown."""
-    found = 0
-    for amount in amounts:
-        if amount is None:
-            return None
-        found += amount
-    return found
 
 
 # ── Who works for whom ────────────────────────────────────────────────────────────────────────────

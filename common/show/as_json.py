@@ -206,12 +206,12 @@ def difference_json(a: Observation, b: Observation) -> dict:
         "b": as_json(compare(b)),
         "steps": [
             {
-                "kind": (left or right).kind,
-                "a_us": us(left.ns) if left else None,
-                "b_us": us(right.ns) if right else None,
-                "only_in": None if left and right else "a" if left else "b",
+                "kind": one.row.kind,
+                "a_us": us(one.a.ns) if one.a else None,
+                "b_us": us(one.b.ns) if one.b else None,
+                "only_in": None if one.in_both else "a" if one.a else "b",
             }
-            for left, right in differences(a, b)
+            for one in differences(a, b)
         ],
     }
 
@@ -238,8 +238,8 @@ def glance_json(
                     {
                         "script": script,
                         "variant": variant,
-                        "time": exponent([(x, v.ns) for x, v in curve.items()])[0],
-                        "peak_memory": exponent([(x, v.peak_bytes) for x, v in curve.items()])[0],
+                        "time": _power([(x, v.ns) for x, v in curve.items()]),
+                        "peak_memory": _power([(x, v.peak_bytes) for x, v in curve.items()]),
                     }
                     for (script, variant), curve in one.curves.items()
                 ],
@@ -251,6 +251,11 @@ def glance_json(
             for ((script, variant), mode, length), why in refused.items()
         ],
     }
+
+
+def _power(points: Sequence[tuple[int, float | None]]) -> float | None:
+    fit = exponent(points)
+    return fit and fit[0]
 
 
 def _variant_json(variant: Variant) -> dict:

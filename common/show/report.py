@@ -13,6 +13,7 @@ from ..cli import shown
 from ..compare.claims import Answered
 from ..compare.compared import Compared
 from ..compare.rows import Pair, Row, differences, rows
+from ..read.known import total
 from ..read.observe import Observation, wrappers
 from ..read.op_names import chain, said
 from .terminal import print_plain
@@ -82,8 +83,7 @@ def picture(
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
-    times = [pair.row.ns for pair in pairs if pair.row]
-    total = None if None in times else sum(times)
+    whole = total(pair.row.ns for pair in pairs if pair.row)
     for pair in pairs:
         guess = [pair.guess or "  –"] if guessed else []
         if pair.row is None:
@@ -91,7 +91,7 @@ def picture(
             continue
         row = pair.row
         extra = guessed and pair.guess is None
-        share = percent(row.ns / total) if total and row.ns is not None else ""
+        share = percent(row.ns / whole) if whole and row.ns is not None else ""
         table.add_row(
             *guess,
             f"{'+ ' if extra else ''}{row.kind}{repeats(row)}",
@@ -119,7 +119,7 @@ def launched_by(row: Row, level: int) -> str:
 def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, str]) -> list[Text]:
     """Each kind that came unguessed, or was guessed and did not come, with its reason."""
     extra = [pair.row for pair in pairs if pair.row and pair.guess is None]
-    missing = [pair.guess for pair in pairs if pair.row is None]
+    missing = [pair.guess for pair in pairs if pair.guess and pair.row is None]
     lines = []
     if not extra and not missing:
         return [Text("\nas you guessed", "green")]
@@ -184,28 +184,27 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         table.add_column(name)
     for name in ("A", "B", "B − A"):
         table.add_column(name, justify="right", no_wrap=True)
-    for left, right in differences(a, b):
-        ran = [what_ran(row) if row else "" for row in (left, right)]
+    for one in differences(a, b):
+        sides = (one.a, one.b)
+        ran = [what_ran(row) if row else "" for row in sides]
         if ran[0] == ran[1]:
             ran[1] = "same"
-        change = right.ns - left.ns if left and right and None not in (left.ns, right.ns) else None
         table.add_row(
-            "" if left and right else "−" if left else "+",
-            (left or right).kind + repeats(left or right),
+            "" if one.in_both else "−" if one.a else "+",
+            one.row.kind + repeats(one.row),
             *(Text(words, no_wrap=True, overflow="ellipsis") for words in ran),
-            *(microseconds(row.ns) if row else "" for row in (left, right)),
-            "" if change is None else f"{change / 1e3:+,.1f} µs",
-            style=None if left and right else "yellow",
+            *(microseconds(row.ns) if row else "" for row in sides),
+            _change(*(row.ns if row else None for row in sides)),
+            style=None if one.in_both else "yellow",
         )
     whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]
-    change = None if None in whole else whole[1] - whole[0]
     table.add_row(
         "",
         "all",
         "",
         "",
         *map(microseconds, whole),
-        "" if change is None else f"{change / 1e3:+,.1f} µs",
+        _change(*whole),
         style="bold",
     )
     print_plain(out, table)
@@ -213,6 +212,10 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
             print_plain(out, Text(f"warning: {name}: {text}", "yellow"))
+
+
+def _change(before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else f"{(after - before) / 1e3:+,.1f} µs"
 
 
 # ── After a recording ─────────────────────────────────────────────────────────────────────────────
@@ -237,8 +240,8 @@ def show_files(
         for name in ("self CPU", *(["self CUDA"] if on_gpu else []), "calls"):
             rows.add_column(name, justify="right", no_wrap=True)
         for name, *times, calls in top:
-            times = [f"{time:,.1f} µs" for time in times if time is not None]
-            rows.add_row(Text(name), *times, str(calls))
+            cells = [f"{time:,.1f} µs" for time in times if time is not None]
+            rows.add_row(Text(name), *cells, str(calls))
         print_plain(out)
         print_plain(out, rows)
     lines = [("trace", shown(trace))]

@@ -84,18 +84,20 @@ def warnings(seen: Observation) -> list[str]:
     numbers = _positions(seen) if seen.incredible else {}
     told = [event for event in seen.incredible if id(event) in numbers]
     for event in told[:FEW]:
+        start, lasts = event.start, event.duration
+        assert start is not None and lasts is not None  # of an incredible event they are known
         following = min(
             e.start
             for e in trace.gpu
-            if e.lane == event.lane and e.start is not None and e.start > event.start
+            if e.lane == event.lane and e.start is not None and e.start > start
         )
         said.append(
-            f"kernel {numbers[id(event)]} lasts {event.duration / 1e3:.0f} us but the "
-            f"next kernel on its stream starts {(following - event.start) / 1e3:.0f} us "
+            f"kernel {numbers[id(event)]} lasts {lasts / 1e3:.0f} us but the "
+            f"next kernel on its stream starts {(following - start) / 1e3:.0f} us "
             "after its start; its duration (and the CUDA total) is not credible"
         )
-    if more := told[FEW:]:
-        said.append(f"{plural(len(more), 'more kernel')} of no credible duration")
+    if others := told[FEW:]:
+        said.append(f"{plural(len(others), 'more kernel')} of no credible duration")
     said += _of_processes(seen.undecided, seen.processes)
     if seen.nested:
         said.append(

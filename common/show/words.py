@@ -50,7 +50,7 @@ def tflops(number: float | None) -> str:
     return "<0.01" if number < 0.01 else digits(number)
 
 
-def mebibytes(count: int | None) -> str:
+def mebibytes(count: float | None) -> str:
     return "unknown" if count is None else f"+{count / 2**20:,.0f}"
 
 
