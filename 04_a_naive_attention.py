@@ -17,17 +17,15 @@ one of them does more than it says.
 
 import torch
 
-from common.cli import one_line_errors, parse
 from common.compare import claims
-from common.compare.rows import Claim
-from common.lesson import Lesson, Options, run
+from common.compare.claims import Claim, Expectation
+from common.lesson import Lesson, Options, Subject, main
 from common.record.workload import Workload, causal_mask
 
-GUESS = Lesson(
-    title="naive attention",
-    label="attn_fwd",
+SUBJECT = Subject("naive attention", label="attn_fwd", stores_scores=True)
+GUESS = Expectation(
     guess="matmul mul mask softmax matmul",
-    lessons={
+    reasons={
         "+copy": "masked_fill works out of place: it clones its input, then fills the clone. "
         "04_b changes that one line.",
     },
@@ -43,21 +41,17 @@ GUESS = Lesson(
         ),
         Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
     ),
-    stores_scores=True,
 )
-COMPILED_GUESS = Lesson(
-    title="naive attention",
-    label="attn_fwd",
+COMPILED_GUESS = Expectation(
     guess="matmul fused matmul",
     claims=(
-        Claim("the copy is gone, though the code still asks for it", claims.has_no("copy")),
+        Claim("no copy is left, whichever way the mask is written", claims.has_no("copy")),
         Claim(
             "scale, mask and softmax are one kernel",
             claims.fused_together("mul", "mask", "softmax"),
         ),
         Claim("the score matrix still stands in memory", claims.score_matrix_in_memory),
     ),
-    stores_scores=True,
 )
 
 
@@ -75,7 +69,9 @@ class Attention(torch.nn.Module):
         return torch.matmul(weights, v)
 
 
+def lesson(options: Options) -> Lesson:
+    return Lesson(SUBJECT, GUESS, COMPILED_GUESS, Attention)
+
+
 if __name__ == "__main__":
-    with one_line_errors():
-        options = parse(Options, __doc__, "--seq 2048 --compile")
-        run(__file__, GUESS, COMPILED_GUESS, Attention, options)
+    main(__file__, __doc__, Options, lesson, "--seq 2048 --compile")

@@ -16,14 +16,16 @@ is the one with the lowest occupancy the slowest?
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from common.cli import one_line_errors, option, parse
+from common.cli import option
 from common.compare import claims
-from common.compare.rows import Claim
-from common.lesson import Lesson, Options, run
+from common.compare.claims import Claim, Expectation
+from common.lesson import Lesson, Subject, main
+from common.lesson import Options as CommonOptions
 from common.record.workload import Workload
 
 BACKENDS = {
@@ -36,12 +38,10 @@ FUSED = ("efficient", "flash", "cudnn")
 
 
 @dataclass(frozen=True)
-class SdpaOptions(Options):
+class Options(CommonOptions):
     backend: str = option("auto", "the SDPA backend", choices=("auto", *BACKENDS))
 
-    @property
-    def variant(self) -> str:
-        return self.backend
+    chooses = "backend"
 
 
 MATH = (
@@ -69,7 +69,6 @@ ONE_KERNEL = (
     Claim("no score matrix is ever in memory", claims.no_score_matrix),
 )
 CLAIMS = {
-    "math": MATH,
     "efficient": (
         *ONE_KERNEL,
         Claim(
@@ -108,7 +107,7 @@ CLAIMS = {
     ),
     "auto": (*ONE_KERNEL, Claim("PyTorch chose a fused backend", claims.backend_ran(*FUSED))),
 }
-MATH_LESSONS = {
+MATH_REASONS = {
     "+cast": "q, k and v become FP32 first, the output 16-bit last. The one between them converts "
     "the weights, though the matmul behind it reads the FP32 ones.",
     "+mul": "q and k are each scaled by the root of the scale, before the product: no overflow.",
@@ -119,53 +118,46 @@ MATH_LESSONS = {
     "-mask": "no masked_fill: math adds a mask of 0 and −inf.",
     "-mul": "it came before the matmul, on q and k: they are smaller than the scores.",
 }
-COMPILED = {
-    "math": (
-        Claim("the matmuls still run on CUDA cores", claims.on_tensor_cores("matmul", False)),
-        Claim("mask and softmax are one kernel", claims.fused_together("where", "softmax")),
-    ),
-}
+COMPILED_MATH = (
+    Claim("the matmuls still run on CUDA cores", claims.on_tensor_cores("matmul", False)),
+    Claim("mask and softmax are one kernel", claims.fused_together("where", "softmax")),
+)
 
 
-def lesson(options: SdpaOptions) -> tuple[Lesson, Lesson]:
-    """What to guess and to look for, eager and compiled."""
-    backend, is_math = options.backend, options.backend == "math"
-    common = {
-        "title": "SDPA",
-        "label": "sdpa_fwd",
-        "stores_scores": is_math,
-        "cuda_only": backend in ("efficient", "cudnn"),
-    }
-    survives = Claim("compiling kept the pinned backend", claims.backend_ran(backend), False)
-    same = ONE_KERNEL if backend == "auto" else (*ONE_KERNEL, survives)
-    eager = Lesson(
-        guess="matmul mul mask softmax matmul" if is_math else "attention",
-        lessons=MATH_LESSONS if is_math else {},
-        claims=CLAIMS[backend],
-        **common,
-    )
-    compiled = Lesson(
-        guess="matmul fused matmul" if is_math else "attention",
-        lessons={
-            "+fused": "to FP32 and scaled, in one kernel each for q and k.",
-            "+cast": MATH_LESSONS["+cast"],
-        }
-        if is_math
-        else {},
-        claims=COMPILED.get(backend, same),
-        **common,
-    )
-    return eager, compiled
+def expected(backend: str, compiled: bool) -> Expectation:
+    if backend == "math":
+        if compiled:
+            widened = {
+                "+fused": "to FP32 and scaled, in one kernel each for q and k.",
+                "+cast": MATH_REASONS["+cast"],
+            }
+            return Expectation("matmul fused matmul", COMPILED_MATH, widened)
+        return Expectation("matmul mul mask softmax matmul", MATH, MATH_REASONS)
+    if compiled and backend != "auto":
+        pinned = Claim("compiling kept the pinned backend", claims.backend_ran(backend), False)
+        return Expectation("attention", (*ONE_KERNEL, pinned))
+    return Expectation("attention", ONE_KERNEL if compiled else CLAIMS[backend])
 
 
 def attention(work: Workload):
     return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def lesson(options: Options) -> Lesson:
+    backend = options.backend
+    return Lesson(
+        Subject(
+            "SDPA",
+            label="sdpa_fwd",
+            stores_scores=backend == "math",
+            cuda_only=backend in ("efficient", "cudnn"),
+        ),
+        expected(backend, compiled=False),
+        expected(backend, compiled=True),
+        attention,
+        pinned=partial(sdpa_kernel, BACKENDS[backend]) if backend != "auto" else nullcontext,
+    )
+
+
 if __name__ == "__main__":
-    with one_line_errors():
-        options = parse(SdpaOptions, __doc__, "--backend flash")
-        # Pinned around the whole run: entering the context is not part of a forward.
-        pin = nullcontext() if options.backend == "auto" else sdpa_kernel(BACKENDS[options.backend])
-        with pin:
-            run(__file__, *lesson(options), attention, options)
+    main(__file__, __doc__, Options, lesson, "--backend flash")

@@ -1,7 +1,7 @@
 """04_d · Kernels from outside PyTorch: the ways in, and one kernel to read.
 
     triton         a FlashAttention forward written below, in Triton: nothing to download
-    gluon          the same arithmetic one level lower, for Hopper: common/hopper.py
+    gluon          the same arithmetic one level lower, for Hopper: common/kernels/hopper.py
     flex           FlexAttention: torch.compile writes the kernel, from a mask given in Python
     hub, hub:REPO  a compiled FlashAttention-2 from the Hub, through the `kernels` library
     fa4            FlashAttention-4 from PyPI: uv run --extra fa4 04_d_kernels_attention.py …
@@ -16,16 +16,19 @@ nothing of it in the trace.
 import logging
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import torch
 
-from common.cli import UserError, one_line_errors, option, parse
+from common.cli import UserError, option
 from common.compare import claims
-from common.compare.rows import Claim
-from common.lesson import Lesson, Options, run
-from common.record.workload import Workload
+from common.compare.claims import Claim, Expectation
+from common.lesson import Lesson, Subject, main
+from common.lesson import Options as CommonOptions
+from common.record.workload import Attention, Workload
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is declared
@@ -128,11 +131,11 @@ TILES = [tile(64, 64, 4, 3), tile(128, 64, 8, 3), tile(128, 128, 8, 3), tile(64,
 tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], cache_results=True)(flash_attention_triton)
 
 
-def triton_attention(q, k, v, tiles: triton.Config | None = None) -> torch.Tensor:
+def triton_attention(q, k, v, tiles: triton.Config | None = None, tuner=tuned) -> torch.Tensor:
     """Causal attention of [batch, heads, seq, head_dim] tensors, bf16 or fp16, head_dim up to 256.
 
     k and v may have fewer heads than q: a whole number of q's heads then shares each. `tiles` are
-    used instead of the tuned ones.
+    used instead of those that `tuner` chooses.
     """
     if INTERPRETED:
         tiles = TILES[-1]
@@ -146,7 +149,7 @@ def triton_attention(q, k, v, tiles: triton.Config | None = None) -> torch.Tenso
         "HEAD_DIM": head_dim,
         "BLOCK_D": max(16, triton.next_power_of_2(head_dim)),
     }
-    kernel = tuned
+    kernel = tuner
     if tiles:
         kernel = flash_attention_triton
         constants |= tiles.kwargs | {"num_warps": tiles.num_warps, "num_stages": tiles.num_stages}
@@ -167,14 +170,11 @@ def triton_here(work: Workload):
     return triton_attention
 
 
-def tuned_tiles() -> str | None:
+def tuned_tiles(work: Workload) -> str | None:
     best = getattr(tuned, "best_config", None)
     return best and "{BLOCK_M} queries × {BLOCK_N} keys, ".format(**best.kwargs) + (
         f"{best.num_warps} warps, {best.num_stages} stages: the fastest of {len(TILES)} here"
     )
-
-
-triton_attention.configuration = tuned_tiles
 
 
 def gluon(work: Workload):
@@ -182,9 +182,13 @@ def gluon(work: Workload):
 
     if why := hopper.why_not(work.head_dim, work.dtype):
         raise UserError(f"--kernel gluon: {why}; choose --kernel triton")
-    attention = partial(hopper.attention)
-    attention.configuration = lambda: hopper.in_words(work.head_dim, work.seq)
-    return attention
+    return hopper.attention
+
+
+def gluon_tiles(work: Workload) -> str:
+    from common.kernels import hopper
+
+    return hopper.in_words(work.head_dim, work.seq)
 
 
 def flex(work: Workload):
@@ -198,7 +202,10 @@ def flex(work: Workload):
     return lambda q, k, v: compiled(q, k, v, block_mask=mask)
 
 
-def hub(repository: str):
+FLASH_ATTN_2 = "kernels-community/flash-attn2"
+
+
+def hub(work: Workload, repository: str = FLASH_ATTN_2):
     logging.getLogger("kernels").setLevel(logging.ERROR)  # offline it warns of what it cannot ask
     try:
         from kernels import get_kernel
@@ -233,86 +240,86 @@ def first(result):
     return result[0] if isinstance(result, tuple) else result
 
 
-FLASH_ATTN_2 = "kernels-community/flash-attn2"
-
-
 @dataclass(frozen=True)
-class KernelOptions(Options):
-    kernel: str = option("triton", "triton, gluon, flex, hub, hub:REPO or fa4", metavar="KERNEL")
+class Way:
+    """A way to a kernel: what makes it run, and what its trace should show."""
 
-    @property
-    def variant(self) -> str:
-        return self.kernel.replace(":", "-").replace("/", "-")
-
-
-def build(options: KernelOptions):
-    """What `--kernel` names: the function that makes the attention, and its guess."""
-    name, _, repository = options.kernel.partition(":")
-    builders = {
-        "triton": triton_here,
-        "gluon": gluon,
-        "flex": flex,
-        "hub": lambda work: hub(repository or FLASH_ATTN_2),
-        "fa4": fa4,
-    }
-    if name not in builders or (repository and name != "hub"):
-        raise UserError(
-            f"--kernel {options.kernel}: choose triton, gluon, flex, hub, hub:REPO or fa4"
-        )
-    return builders[name], name
+    build: Callable[..., Attention]  # from the workload; from the Hub, with a repository
+    launch: str  # the call that starts it
+    claims: tuple[Claim, ...] = ()
+    cuda_only: bool = False
+    layout: Literal["bhsd", "bshd"] = "bhsd"
+    configuration: Callable[[Workload], str | None] | None = None
 
 
-LAUNCH = {
-    # Triton's own launcher; the compiled graph's; bindings that call the CUDA runtime.
-    "triton": "cuLaunchKernelEx",
-    "gluon": "cuLaunchKernelEx",
-    "flex": "cuLaunchKernel",
-    "fa4": "cudaLaunchKernelExC",
-    "hub": "cudaLaunchKernel",
-}
-
-
-def lesson(name: str) -> Lesson:
-    look_for = [
-        Claim("attention is one kernel", claims.one_kernel("attention")),
-        Claim("no score matrix is ever in memory", claims.no_score_matrix),
-        Claim("no transpose on the CPU", claims.op_count("aten::transpose", 0)),
-        Claim(
-            "less than half of an SM's warps are resident: tiles take its registers or its memory",
-            claims.residency_below("attention", 50),
-        ),
-        Claim(
-            "where the profiler reads 0 % occupancy, shared memory is why, not the launch call",
-            claims.zero_explained_by_shared_memory("attention"),
-        ),
-    ]
-    if call := LAUNCH.get(name):
-        question = claims.launched_by("attention", call)
-        look_for.append(Claim(f"it is launched through {call}", question))
-    if name == "triton":
-        look_for += [
+WAYS = {
+    "triton": Way(
+        triton_here,
+        launch="cuLaunchKernelEx",
+        claims=(
             Claim("tuning and compiling left nothing in the recording", claims.forwards_alike),
             Claim(
                 "Triton's launcher costs the CPU more than flex's compiled graph",
                 claims.most_cpu_time("triton", ("flex",), "04_d_kernels_attention"),
             ),
-        ]
-    return Lesson(
-        title="kernels",
-        label="flash_kernel_fwd",
-        guess="attention",
-        lessons={
-            "-attention": "on the CPU the kernel is Python (Triton's interpreter) or one compiled "
-            "function (flex), and no op of it is recorded; on a GPU its name may be unknown here.",
-        },
-        claims=tuple(look_for),
-        cuda_only=name in ("gluon", "fa4"),
-        layout="bshd" if name in ("hub", "fa4") else "bhsd",
+        ),
+        configuration=tuned_tiles,
+    ),
+    "gluon": Way(gluon, "cuLaunchKernelEx", cuda_only=True, configuration=gluon_tiles),
+    "flex": Way(flex, "cuLaunchKernel"),
+    "hub": Way(hub, "cudaLaunchKernel", layout="bshd"),
+    "fa4": Way(fa4, "cudaLaunchKernelExC", cuda_only=True, layout="bshd"),
+}
+CHOICES = "triton, gluon, flex, hub, hub:REPO or fa4"
+ALL_WAYS = (
+    Claim("attention is one kernel", claims.one_kernel("attention")),
+    Claim("no score matrix is ever in memory", claims.no_score_matrix),
+    Claim("no transpose on the CPU", claims.op_count("aten::transpose", 0)),
+    Claim(
+        "less than half of an SM's warps are resident: tiles take its registers or its memory",
+        claims.residency_below("attention", 50),
+    ),
+    Claim(
+        "where the profiler reads 0 % occupancy, shared memory is why, not the launch call",
+        claims.zero_explained_by_shared_memory("attention"),
+    ),
+)
+NOT_SEEN = (
+    "on the CPU the kernel is Python (Triton's interpreter) or one compiled function (flex), and "
+    "no op of it is recorded; on a GPU its name may be unknown here."
+)
+
+
+@dataclass(frozen=True)
+class Options(CommonOptions):
+    kernel: str = option("triton", CHOICES, metavar="KERNEL")
+
+    chooses = "kernel"
+
+
+def lesson(options: Options) -> Lesson:
+    name, _, repository = options.kernel.partition(":")
+    way = WAYS.get(name)
+    if way is None or (repository and name != "hub"):
+        raise UserError(f"--kernel {options.kernel}: choose {CHOICES}")
+    launched = Claim(
+        f"it is launched through {way.launch}", claims.launched_by("attention", way.launch)
     )
+    expected = Expectation(
+        guess="attention",
+        claims=(*ALL_WAYS, launched, *way.claims),
+        reasons={"-attention": NOT_SEEN},
+    )
+    subject = Subject(
+        "kernels",
+        label="flash_kernel_fwd",
+        cuda_only=way.cuda_only,
+        layout=way.layout,
+        configuration=way.configuration,
+    )
+    build = partial(way.build, repository=repository) if repository else way.build
+    return Lesson(subject, expected, expected, build)
 
 
 if __name__ == "__main__":
-    with one_line_errors():
-        options = parse(KernelOptions, __doc__, "--kernel flex")
-        attention, name = build(options)
-        run(__file__, lesson(name), lesson(name), attention, options)
+    main(__file__, __doc__, Options, lesson, "--kernel flex")

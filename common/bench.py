@@ -10,7 +10,6 @@ nothing is recorded. Of several runs, each has its figure, one behind the other.
 
 import json
 import os
-import runpy
 import statistics
 import tempfile
 import time
@@ -26,21 +25,23 @@ from rich.table import Table
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from . import scripts
 from .cli import (
     UserError,
     note,
     one_line_errors,
     option,
     parse,
+    progress,
     require_writable,
     shown,
     write_whole,
 )
-from .lesson import progress_line
+from .read.known import known, total
 from .read.observe import observe
-from .read.trace import read
+from .read.trace import Trace, read
 from .record.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
-from .show import report
+from .show.terminal import console
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no news of the profiler's starts and stops
 
@@ -67,20 +68,20 @@ def contenders(work: Workload) -> dict[str, Attention]:
     """What can run this shape on this GPU."""
     # A second length would make flex compile once for any length, which is slower.
     torch._dynamo.reset()
-    script = runpy.run_path(str(Path(__file__).parent.parent / "04_d_kernels_attention.py"))
-    found = {
+    found: dict[str, Attention] = {
         "flash": partial(_sdpa, SDPBackend.FLASH_ATTENTION),
         "cudnn": partial(_sdpa, SDPBackend.CUDNN_ATTENTION),
-        "flex": script["flex"](work),
-        "triton": script["triton_attention"],
     }
-    for name in ("gluon", "fa4"):
+    for name, way in scripts.load("04_d_kernels_attention").WAYS.items():
+        if name == "hub":  # it needs the network
+            continue
         try:
-            found[name] = script[name](work)
+            attention = way.build(work)
         except UserError as error:
             note(str(error))
-    if "fa4" in found:  # [batch, seq, heads, head_dim]; views, so that nothing is moved
-        found["fa4"] = partial(_heads_second, found["fa4"])
+            continue
+        # [batch, seq, heads, head_dim]: views, so that nothing is moved.
+        found[name] = partial(_heads_second, attention) if way.layout == "bshd" else attention
     return found
 
 
@@ -155,13 +156,15 @@ def kernels_alone(attentions: dict[str, Attention], work: Workload) -> Samples:
         path = Path(folder) / "bench.json"
         profiler.export_chrome_trace(str(path))
         trace = read(path)
-    return {
-        name: [
-            sum(step.ns for step in forward.steps if step.sort == "kernel") / 1e3
-            for forward in observe(trace, name).forwards
-        ]
-        for name in attentions
-    }
+    return {name: _kernel_us(name, trace) for name in attentions}
+
+
+def _kernel_us(name: str, trace: Trace) -> list[float]:
+    calls = observe(trace, name).forwards
+    times = known(total(s.ns for s in call.steps if s.sort == "kernel") for call in calls)
+    if times is None:
+        raise UserError(f"{name}: the profiler gave a kernel of it no credible time; try again")
+    return [ns / 1e3 for ns in times]
 
 
 def cpu_cost(attentions: dict[str, Attention], work: Workload) -> dict[str, float]:
@@ -188,8 +191,8 @@ def run(options: Options) -> dict:
         require_writable("--json", options.json)
     found = []
     for work in sweep(options):
-        with progress_line() as progress:
-            progress(str(work))
+        with progress() as doing:
+            doing(str(work))
             attentions = contenders(work)
             errors = {name: check(name, attention, work) for name, attention in attentions.items()}
             found.append(
@@ -242,7 +245,7 @@ def show(runs: list[dict], options: Options) -> None:
     if len(conditions) > 1:
         raise UserError("--replay: runs of several machines or versions; give those of one")
     gpu, torch_version, triton_version, cudnn = conditions.pop()
-    out = report.console()
+    out = console()
     out.print(f"{gpu} · torch {torch_version} · Triton {triton_version} · cuDNN {cudnn}")
     out.print("bf16, causal, µs")
     wanted = [list(work.shape) for work in sweep(options)]

@@ -7,14 +7,25 @@ choices live there and nowhere else.
 import argparse
 import contextlib
 import dataclasses
+import io
 import os
+import re
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+T = TypeVar("T", bound=Dataclass)
+
+RECORDS = ("torch", "numpy", "triton")  # of the dependency group `record`; reading needs none
 
 
 class UserError(Exception):
@@ -35,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(
     options: type[T],
-    description: str,
+    description: str | None,
     example: str,
     argv: Sequence[str] | None = None,
     module: str | None = None,
@@ -93,13 +104,17 @@ def positive(text: str) -> int:
 def one_line_errors() -> Iterator[None]:
     """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # no file, but something that stands in for one
+        if isinstance(stream, io.TextIOWrapper):  # else something that stands in for a file
             stream.reconfigure(errors="replace")  # a pipe on Windows has no "−"
     try:
         yield
         sys.stdout.flush()
     except UserError as error:
         _stop(" ".join(str(error).split()), 2)
+    except ModuleNotFoundError as error:
+        if error.name not in RECORDS:
+            raise
+        _stop("recording needs PyTorch; leave --no-default-groups out", 2)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: no message, and none from the
         # interpreter's own flush at exit.
@@ -110,13 +125,62 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _stop(message: str, code: int) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
+    _clear()
+    print(f"error: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 
 def note(message: str) -> None:
     """One line beside the output, on stderr so that `--json` and pipes stay clean."""
-    print(f"note: {message}", file=sys.stderr)
+    _clear()
+    print(f"note: {visible(message)}", file=sys.stderr)
+
+
+# What a terminal obeys instead of showing: C0 and C1 controls, and marks that reorder a line.
+_OBEYED = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Text of a stranger's file as it can be printed: what a terminal would obey is spelled out."""
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+# ── Progress ──────────────────────────────────────────────────────────────────────────────────────
+
+_standing = False  # whether the terminal's last line tells what is being done
+
+
+def _clear() -> None:
+    global _standing
+    if _standing:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        _standing = False
+
+
+@contextlib.contextmanager
+def progress(patience: float = 0, log: bool = False) -> Iterator[Callable[[str], None]]:
+    """Say what is being done, on a terminal's last line: once `patience` seconds have gone by.
+    Where there is no terminal nothing is said, or with `log` a line each."""
+    start, terminal = time.monotonic(), sys.stderr.isatty()
+
+    def doing(what: str) -> None:
+        global _standing
+        if terminal and time.monotonic() - start >= patience:
+            width = shutil.get_terminal_size().columns
+            print(f"\r\x1b[K{what} …"[: width + 3], end="", file=sys.stderr, flush=True)
+            _standing = True
+        elif log and not terminal:
+            print(what, file=sys.stderr, flush=True)
+
+    try:
+        yield doing
+    finally:
+        _clear()
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def shown(path: Path) -> str:
@@ -135,15 +199,27 @@ def require_writable(name: str, path: Path) -> None:
 
 def write_whole(name: str, path: Path, text: str) -> None:
     """Write the file that the option `name` asked for, whole or not at all, and say so."""
-    beside = path.with_name(f".{path.name}.part")
     with _explained(name, path):
         replaces = path.exists()
-        try:
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        put({path: text.encode()})
     note(f"{shown(path)} is {'replaced' if replaces else 'written'}")
+
+
+def put(files: Mapping[Path, bytes]) -> None:
+    """Write all of the files or none: beside their places first, on the disk, then moved there.
+    Raises OSError."""
+    beside = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+    try:
+        for path, content in files.items():
+            with open(beside[path], "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, part in beside.items():
+            os.replace(part, path)
+    finally:
+        for part in beside.values():
+            part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -20,15 +20,17 @@ from .cli import (
     shown,
     write_whole,
 )
-from .compare.facts import POST_CONDITIONS
+from .compare.facts import POST_SHAPE
 from .compare.variants import TUTORIAL, Group, Refused, group, is_one_of, sweeps
 from .read import recordings
 from .read.observe import Observation
-from .show import report
+from .show.as_json import glance_json, print_json
 from .show.page import page
+from .show.tables import more_lengths, show_groups, show_sweeps
+from .show.terminal import console
+from .story import DTYPES, MODES, Mode
 
 SHAPE = ("batch", "heads", "seq", "head_dim")
-MODES = ("eager", "compile")
 MANY = 3  # lengths of one experiment: a sweep, and no table each
 
 
@@ -82,8 +84,10 @@ class Options:
     heads: int | None = _size("attention heads")
     seq: int | None = _size("tokens in a sequence")
     head_dim: int | None = _size("numbers a head holds for a token")
-    dtype: str | None = option(None, "data type of q, k and v", metavar="TYPE")
-    device: str | None = _for_recording("where to run, cuda or cpu", metavar="DEVICE")
+    dtype: str | None = option(None, "data type of q, k and v", choices=DTYPES, metavar="TYPE")
+    device: str | None = _for_recording(
+        "where to run, cuda or cpu", choices=("auto", "cuda", "cpu"), metavar="DEVICE"
+    )
     warmup: int | None = _for_recording(
         "profiler warm-up steps before recording", type=positive, metavar="N"
     )
@@ -95,8 +99,8 @@ class Options:
     json: bool = option(False, "print one JSON object", action="store_true")
 
     @property
-    def modes(self) -> tuple[str, ...]:
-        return MODES if self.mode == "both" else (self.mode,)
+    def modes(self) -> tuple[Mode, ...]:
+        return tuple(mode for mode in MODES if self.mode in ("both", mode))
 
 
 def glance(options: Options) -> None:
@@ -126,15 +130,13 @@ def glance(options: Options) -> None:
     if measured:
         more = []
     if options.html:
-        write_whole(
-            "--html", options.html, page(tables, measured, refused, report.more_lengths(more))
-        )
+        write_whole("--html", options.html, page(tables, measured, refused, more_lengths(more)))
     if options.json:
-        report.print_json(report.glance_json(groups, measured, refused))
+        print_json(glance_json(groups, measured, refused))
     else:
-        out = report.console()
-        report.show_groups(out, tables, more)
-        report.show_sweeps(out, measured, refused)
+        out = console()
+        show_groups(out, tables, more)
+        show_sweeps(out, measured, refused)
 
 
 def _record(options: Options) -> tuple[list[Path], dict[Refused, str]]:
@@ -143,24 +145,18 @@ def _record(options: Options) -> tuple[list[Path], dict[Refused, str]]:
             f"{shown(options.files[0])}: give files to read, or --record; with --record, "
             "--traces DIR names the folder to write to"
         )
-    if not any(is_one_of(options.only, *key) for key in TUTORIAL):
+    if options.only and not any(is_one_of(options.only, *key) for key in TUTORIAL):
         raise UserError(f"--only {','.join(options.only)}: no variant has such a name")
     from . import record_all  # torch comes with it
 
     names = ("batch", "heads", "seq", "head_dim", "dtype", "device", "warmup", "active")
-    given = {name: getattr(options, name) for name in names}
-    arguments = [
-        word
-        for name, value in given.items()
-        if value is not None
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
     wanted = [
         one
-        for one in record_all.experiments(options.modes, options.sweep or (), arguments)
+        for one in record_all.runs(options.modes, options.sweep or ())
         if is_one_of(options.only, one.script, one.variant)
     ]
-    return record_all.record_all(wanted, options.traces or Path("traces"), options.gzip)
+    return record_all.record_all(wanted, given, options.traces or Path("traces"), options.gzip)
 
 
 def _require_recording(options: Options) -> None:
@@ -171,14 +167,15 @@ def _require_recording(options: Options) -> None:
 
 def _chosen(found: Iterable[Observation], options: Options) -> Iterable[Observation]:
     for seen in found:
-        about = seen.about
-        sizes = zip(SHAPE, about["shape"], strict=True)
+        if (story := seen.story) is None:
+            continue
+        sizes = zip(SHAPE, story.shape, strict=True)
         if (
-            about["mode"] in options.modes
-            and options.dtype in (None, about["dtype"])
+            story.mode in options.modes
+            and options.dtype in (None, story.dtype)
             and all(getattr(options, name) in (None, size) for name, size in sizes)
-            and (not options.sweep or about["shape"][2] in options.sweep)
-            and is_one_of(options.only, about["script"], about["variant"])
+            and (not options.sweep or story.seq in options.sweep)
+            and is_one_of(options.only, *story.key)
         ):
             yield seen
 
@@ -186,15 +183,15 @@ def _chosen(found: Iterable[Observation], options: Options) -> Iterable[Observat
 def _at_one_length(groups: list[Group]) -> tuple[list[Group], list[int]]:
     """Of a sweep the one group to show whole: that of the post's length, else the fullest; and the
     lengths left out."""
-    kept, left = [], []
+    kept: list[Group] = []
+    left: list[int] = []
     for one in sweeps(groups):
         if len(one.lengths) < MANY:
             kept += one.groups
             continue
-        post = POST_CONDITIONS["shape"][2]
-        best = max(one.groups, key=lambda g: (g.about["shape"][2] == post, len(g.variants)))
+        best = max(one.groups, key=lambda g: (g.length == POST_SHAPE[2], len(g.variants)))
         kept.append(best)
-        left += [length for length in one.lengths if length != best.about["shape"][2]]
+        left += [length for length in one.lengths if length != best.length]
     return [one for one in groups if one in kept], sorted(set(left))
 
 

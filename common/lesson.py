@@ -1,22 +1,29 @@
-"""A lesson: what a reader guesses, what to look for, and the run that checks both."""
+"""A lesson: what a script records, what to expect of it, the run that lays both side by side."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
+from typing import ClassVar, TypeVar
 
 from . import share
-from .cli import UserError, note, option, shown
-from .compare.rows import Claim, Evidence, align, answer, parse_guess, rows
-from .read import recordings
+from .cli import UserError, note, one_line_errors, option, parse, progress, shown
+from .compare.claims import Expectation
+from .compare.compared import compare_with
+from .compare.rows import parse_guess
 from .read.observe import observe
+from .read.recordings import Siblings, shipped
 from .read.trace import Trace, read
 from .record import harness, workload
+from .record.harness import Subject
 from .record.workload import Attention, Workload
 from .show import report
+from .show.as_json import as_json, print_json
+from .show.terminal import console
+from .story import Mode
+
+O = TypeVar("O", bound="Options")  # noqa: E741 — of a script, such as one with --backend
 
 
 @dataclass(frozen=True)
@@ -42,119 +49,118 @@ class Options(workload.Options):
     )
     json: bool = option(False, "print one JSON object", action="store_true")
 
+    chooses: ClassVar[str] = ""  # the option that chooses a script's variant, where it has several
+
+    @property
+    def variant(self) -> str:
+        """The variant's name, as it can stand in a file's."""
+        chosen = getattr(self, self.chooses) if self.chooses else ""
+        return chosen.replace(":", "-").replace("/", "-")
+
 
 @dataclass(frozen=True)
 class Lesson:
-    """`guess` is what someone would honestly expect before looking. `lessons` explains kinds that
-    come unguessed ("+copy") or do not come ("-mask"). `claims` are the sentences to check."""
+    subject: Subject
+    eager: Expectation
+    compiled: Expectation
+    build: Callable[[Workload], Attention]
+    # Entered around a whole recording: what is pinned there is not part of a forward.
+    pinned: Callable[[], AbstractContextManager] = nullcontext
 
-    title: str
-    label: str
-    guess: str
-    claims: tuple[Claim, ...] = ()
-    lessons: dict[str, str] = field(default_factory=dict)
-    stores_scores: bool = False
-    cuda_only: bool = False
-    layout: str = "bhsd"  # of q, k, v: [batch, heads, seq, head_dim], or bshd
+    def expected(self, mode: Mode) -> Expectation:
+        return self.compiled if mode == "compile" else self.eager
 
 
-def run(
+def main(
     file: str,
-    eager: Lesson,
-    compiled: Lesson,
-    build: Callable[[Workload], Attention],
-    options: Options,
+    description: str | None,
+    options: type[O],
+    lesson: Callable[[O], Lesson],
+    example: str,
 ) -> None:
-    """Record `build(workload)` (or take a recording), then lay the trace beside the guess.
+    """What a script ends in. `file` is its `__file__`: the name is the folder of its recordings."""
+    with one_line_errors():
+        given = parse(options, description, example)
+        run(Path(file).stem, lesson(given), given)
 
-    `file` is the script's `__file__`; its name without the ending is the folder of its recordings.
-    """
-    script = Path(file).stem
+
+def run(script: str, lesson: Lesson, options: Options) -> None:
+    """Record (or take a recording), then lay the trace beside the guess."""
     if options.guess is not None:
         parse_guess(options.guess)  # a word we do not know: better said before recording
     if options.upload is not None:
         share.require(options.upload)
     made = None
     if options.replay is None:
-        made = _record(script, compiled if options.compile else eager, build, options)
+        with progress() as doing:
+            made = record(script, lesson, options, doing)
         path = made.trace
     else:
         path = Path(options.replay) if options.replay else _shipped(script, options)
     trace = read(path)
-    lesson = compiled if trace.about.get("mode", _mode(options)) == "compile" else eager
     _require_same(trace, script, options)
-    seen = observe(trace, None if trace.about else lesson.label)
-    guess = parse_guess(lesson.guess if options.guess is None else options.guess)
-    pairs = align(guess, rows(seen.steps))
-    claims = answer(lesson.claims, Evidence(seen, recordings.siblings(seen)))
-    out = report.console()
+    seen = observe(trace, None if trace.story else lesson.subject.label)
+    expected = lesson.expected(trace.story.mode if trace.story else options.mode)
+    compared = compare_with(seen, expected, Siblings(seen), options.guess)
+    out = console()
     if options.json:
-        report.print_json(report.as_json(seen, pairs, True, claims))
+        print_json(as_json(compared))
     else:
-        report.show(out, seen, pairs=pairs, guessed=True, lessons=lesson.lessons, claims=claims)
-        report.show_files(out, path, made and made.table, made.top if made else ())
+        report.show(out, compared)
+        report.show_files(out, path, made.table if made else None, made.top if made else ())
     if options.upload is not None:
         sys.stdout.flush()  # before what is said of the upload
         files = [path, made.table] if made else [path]
-        for link in share.upload(files, options.upload, trace.about.get("script", "")):
+        for link in share.upload(files, options.upload, trace.story.script if trace.story else ""):
             note(f"shared {link}") if options.json else report.show_link(out, link)
 
 
-def _record(script, lesson, build, options) -> harness.Recording:
+def record(
+    script: str,
+    lesson: Lesson,
+    options: Options,
+    progress: Callable[[str], None],
+    say: Callable[[str], None] = note,
+) -> harness.Recording:
+    """Record the lesson's subject. `say` is told what the user should know beside the result.
+
+    Raises UserError for whatever the user can mend.
+    """
+    subject = lesson.subject
     work, why = workload.choose(options)
-    if lesson.cuda_only and work.device == "cpu":
+    if subject.cuda_only and work.device == "cpu":
         raise UserError(
             f"{options.variant} runs on CUDA devices only{f' and {why}' if why else ''}; "
             "choose another, or --replay the recording of a GPU"
         )
     if why:
-        note(
+        say(
             f"{why}; recording on the CPU at {list(work.shape)} "
             "(--replay shows the recording of a GPU)"
         )
-    workload.require_memory(work, options.variant or lesson.title, lesson.stores_scores)
-    with progress_line() as progress:
+    workload.require_memory(work, options.variant or subject.title, subject.stores_scores)
+    with lesson.pinned():
         return harness.record(
-            build(work),
+            lesson.build(work),
             work,
+            subject,
             options,
             script=script,
-            title=lesson.title,
-            label=lesson.label,
-            stores_scores=lesson.stores_scores,
-            layout=lesson.layout,
+            variant=options.variant,
             progress=progress,
         )
 
 
-def _mode(options: Options) -> str:
-    return "compile" if options.compile else "eager"
-
-
 def _require_same(trace: Trace, script: str, options: Options) -> None:
     """A guess about one thing says nothing about another."""
-    made = trace.about.get("script", script), trace.about.get("variant", options.variant)
-    if made != (script, options.variant):
+    mine = script, options.variant
+    if trace.story and trace.story.key != mine:
         raise UserError(
-            f"--replay {shown(trace.path)}: it records {' '.join(made).strip()}, not "
-            f"{' '.join((script, options.variant)).strip()}; use that script and variant, or "
-            "uv run -m common.look"
+            f"--replay {shown(trace.path)}: it records {' '.join(trace.story.key).strip()}, not "
+            f"{' '.join(mine).strip()}; use that script and variant, or uv run -m common.look"
         )
 
 
 def _shipped(script: str, options: Options) -> Path:
-    given = (options.batch, options.heads, options.seq, options.head_dim)
-    default = workload.DEFAULT_SHAPE["cuda"]
-    shape = [size or usual for size, usual in zip(given, default, strict=True)]
-    return recordings.shipped(script, options.variant, shape, options.dtype, _mode(options))
-
-
-@contextmanager
-def progress_line() -> Iterator[Callable[[str], None]]:
-    """What is being done, on a terminal's last line; nothing elsewhere."""
-    terminal = Console(stderr=True)
-    if not terminal.is_terminal:
-        yield lambda doing: None
-        return
-    with terminal.status("starting") as status:
-        yield lambda doing: status.update(f"{doing} …")
+    shape = options.shape("cuda")
+    return shipped(script, options.variant, shape, options.dtype, options.mode)

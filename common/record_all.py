@@ -1,73 +1,73 @@
 """Record every variant of the tutorial, one after the other in one process.
 
-Each script is run as its own command line runs it: nothing of it is known here but its options.
-One process, because importing torch alone can take longer than a recording.
+Nothing of a script is known here but its options and its lesson. One process, because importing
+torch alone can take longer than a recording.
 """
 
-import contextlib
 import gc
 import gzip
-import io
 import os
-import runpy
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from .cli import UserError, note, parse, shown
+from . import lesson, scripts
+from .cli import UserError, note, progress, put, shown
 from .compare.variants import TUTORIAL, Refused
-from .lesson import Options
-
-ROOT = Path(__file__).parent.parent
-# The option that chooses among a script's variants.
-CHOICE = {"04_c_sdpa_attention": "--backend", "04_d_kernels_attention": "--kernel"}
+from .record.harness import Recording
+from .story import Mode
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Run:
+    """One variant, in one mode, at one length; None is the script's own."""
+
     script: str
     variant: str
-    mode: str
+    mode: Mode
     length: int | None = None
-    arguments: tuple[str, ...] = ()  # of the script, such as ("--dtype", "fp16")
+
+    def options(self, given: dict[str, Any]) -> lesson.Options:
+        """Those of the script's command line; `given` are options common to all runs."""
+        found = dict(given)
+        if self.length:
+            found["seq"] = self.length
+        kind = scripts.load(self.script).Options
+        if kind.chooses:
+            found[kind.chooses] = self.variant
+        return kind(compile=self.mode == "compile", **found)
 
     def __str__(self) -> str:
-        return " ".join([self.script[:4], *self.special])
-
-    @property
-    def special(self) -> list[str]:
-        """The arguments that tell it from the others."""
-        choice = [CHOICE[self.script], self.variant] if self.variant else []
-        mode = ["--compile"] if self.mode == "compile" else []
-        length = ["--seq", str(self.length)] if self.length else []
-        return [*choice, *mode, *length]
+        kind = scripts.load(self.script).Options
+        words = [self.script[:4], *([f"--{kind.chooses} {self.variant}"] if kind.chooses else [])]
+        words += ["--compile"] if self.mode == "compile" else []
+        words += [f"--seq {self.length}"] if self.length else []
+        return " ".join(words)
 
 
-def experiments(
-    modes: Sequence[str], lengths: Sequence[int], arguments: Sequence[str]
-) -> list[Experiment]:
+def runs(modes: Sequence[Mode], lengths: Sequence[int]) -> list[Run]:
     """All variants in all modes at all lengths; no length given: the scripts' own default.
 
     Compiled ones last: whatever importing the compiler leaves behind, eager ones are free of it.
-    Raises UserError when the scripts would not understand the arguments.
     """
-    parse(Options, "", "", arguments, module="common.glance")
+    every: Sequence[int | None] = lengths or [None]
     return [
-        Experiment(script, variant, mode, length, tuple(arguments))
+        Run(script, variant, mode, length)
         for mode in modes
-        for length in lengths or [None]
+        for length in every
         for script, variant in TUTORIAL
     ]
 
 
 def record_all(
-    wanted: Sequence[Experiment], folder: Path, packed: bool
+    wanted: Sequence[Run], given: dict[str, Any], folder: Path, packed: bool
 ) -> tuple[list[Path], dict[Refused, str]]:
-    """The traces made, and why there is none of the others.
+    """The traces made, and why there is none of the others. `given` are options of the scripts.
 
     They go into `folder` as `<script>/<tag>.json` with the profiler's table beside it, or
     `packed` as `<script>/<tag>.json.gz` alone: the layout of the recordings that are shipped.
@@ -75,8 +75,9 @@ def record_all(
     One that cannot run here is named on stderr, and the others go on. Raises UserError when none
     can, and when the GPU does not answer any more.
     """
-    made, refused, said = [], {}, set()
-    if not torch.cuda.is_available() or any("cpu" in one.arguments for one in wanted):
+    made: list[Path] = []
+    refused: dict[Refused, str] = {}
+    if not torch.cuda.is_available() or given.get("device") == "cpu":
         # As 04_d does; but Triton's own functions are declared when it is first imported, which
         # another script's recording may do.
         os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -87,21 +88,23 @@ def record_all(
         raise UserError(
             f"cannot write to {shown(folder)}: {error.strerror}; choose another --traces"
         ) from error
-    with scratch:
+    said: set[str] = set()
+
+    def say(line: str) -> None:
+        if (reason := line.split(";")[0]) not in said:  # behind it stands the shape
+            said.add(reason)
+            note(line)
+
+    with scratch, progress(log=True) as doing:
         for number, one in enumerate(wanted, 1):
-            _progress(f"{number} of {len(wanted)}: {one}")
-            files, why, notes = _run(one, Path(scratch.name))
-            for line in notes:
-                if (reason := line.split(";")[0]) not in said:  # behind it stands the shape
-                    said.add(reason)
-                    _say(line)
-            if why:
-                refused[(one.script, one.variant), one.mode, one.length] = why
-                _say(f"{one}: {why}")
-            else:
-                made.append(_publish(files, folder / one.script, packed))
+            doing(f"{number} of {len(wanted)}: {one}")
+            try:
+                recording = _record(one, given | {"traces": Path(scratch.name)}, say)
+                made.append(_publish(recording, folder / one.script, packed))
+            except UserError as error:
+                refused[(one.script, one.variant), one.mode, one.length] = str(error)
+                note(f"{one}: {error}")
             _clean_up(one, len(wanted) - number)
-    _progress("")
     count = f"{len(made)} of {len(wanted)} recorded in {shown(folder)}"
     if not made:
         raise UserError(f"{count}; the lines above say why")
@@ -109,55 +112,42 @@ def record_all(
     return made, refused
 
 
-def _run(one: Experiment, scratch: Path) -> tuple[list[Path], str, list[str]]:
-    """Run the script. Its files, or why there are none, and what it had to say beside that."""
-    before = dict(os.environ), sys.argv
-    out, err, why = io.StringIO(), io.StringIO(), ""
-    sys.argv = [f"{one.script}.py", *one.special, *one.arguments, "--traces", str(scratch)]
+def _record(one: Run, given: dict[str, Any], say: Callable[[str], None]) -> Recording:
+    """Raises UserError whatever goes wrong: one variant is no reason to lose the others."""
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            runpy.run_path(str(ROOT / f"{one.script}.py"), run_name="__main__")
-    except SystemExit as stopped:
-        if stopped.code == 130:
-            raise KeyboardInterrupt from None
-        if stopped.code:
-            why = "it stopped without a reason"
-    except Exception as error:  # a fault of one variant's library is no reason to lose the others
+        options = one.options(given)
+        made = scripts.load(one.script).lesson(options)
+        return lesson.record(one.script, made, options, lambda doing: None, say)
+    except UserError:
+        raise
+    except Exception as error:  # a fault of one variant's library
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    finally:
-        os.environ.clear()
-        os.environ.update(before[0])
-        sys.argv = before[1]
-    lines = err.getvalue().splitlines()
-    told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    notes = [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
-    files = sorted((scratch / one.script).glob("*"))
-    if not why and not files:
-        why = "it wrote no trace"
-    return files, told[-1] if told else why, notes
+        raise UserError(why) from error
 
 
-def _publish(files: Sequence[Path], folder: Path, packed: bool) -> Path:
-    """Move the files to their place, each whole; the trace's path."""
-    folder.mkdir(exist_ok=True)
-    (trace,) = (path for path in files if path.suffix == ".json")
+def _publish(made: Recording, folder: Path, packed: bool) -> Path:
+    """Put the files in their place, whole; the trace's path."""
+    trace = folder / made.trace.name
+    files = {trace: made.trace.read_bytes(), folder / made.table.name: made.table.read_bytes()}
+    made.trace.unlink()
+    made.table.unlink()
     if packed:
-        zipped = trace.with_suffix(".json.gz")
         # No name and no time inside: the same recording is the same file.
-        with open(zipped, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as pack:
-            pack.write(trace.read_bytes())
-        for path in files:
-            path.unlink()
-        files, trace = [zipped], zipped
-    for path in files:
-        place = folder / path.name
-        if path == trace and place.exists():
-            _say(f"{shown(place)} is replaced")
-        os.replace(path, place)
-    return folder / trace.name
+        content, trace = gzip.compress(files[trace], 9, mtime=0), trace.with_suffix(".json.gz")
+        files = {trace: content}
+    if trace.exists():
+        note(f"{shown(trace)} is replaced")
+    try:
+        folder.mkdir(exist_ok=True)
+        put(files)
+    except OSError as error:
+        raise UserError(
+            f"cannot write to {shown(folder)}: {error.strerror}; choose another --traces"
+        ) from error
+    return trace
 
 
-def _clean_up(one: Experiment, left: int) -> None:
+def _clean_up(one: Run, left: int) -> None:
     """So that no variant finds the compiled code or the memory of the one before it."""
     if "torch._dynamo" in sys.modules:
         torch._dynamo.reset()
@@ -171,17 +161,3 @@ def _clean_up(one: Experiment, left: int) -> None:
                 f"after {one} the GPU does not answer this process any more "
                 f"({str(error).splitlines()[0]}); {left} not recorded. Leave {one} out with --only"
             ) from error
-
-
-def _progress(doing: str) -> None:
-    """The last line of a terminal; a line each where there is none, for a log."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{doing[:100]}", end="", file=sys.stderr, flush=True)
-    elif doing:
-        print(doing, file=sys.stderr, flush=True)
-
-
-def _say(line: str) -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
-    note(line)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .cli import UserError, note, shown
 from .read.privacy import scan_file
-from .show.report import private, size
+from .show.words import private, size
 
 BUCKET = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -105,7 +105,11 @@ def _plain(name: str) -> str:
 
 @contextlib.contextmanager
 def _explained(bucket: str):
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError
+    # HTTPError is that of its HTTP library, whichever this version of it uses.
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]
+    )
 
     try:
         yield

@@ -1,18 +1,95 @@
-"""The questions that decide the scripts' claims. Each reads the trace; none knows the answer.
+"""Claims: sentences about a trace, and the questions that decide them.
 
-A question is a function from Evidence to an Answer, or makes one from the names it is about.
+A question is a function from Evidence to an Answer, or makes one from the names it is about. Each
+reads the trace; none knows the answer.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from statistics import mean, stdev
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ..read.kernel_names import describe
+from ..read.known import known
 from ..read.observe import Observation, Step
-from .rows import Answer, Evidence, not_visible, yes_if
+from ..read.op_names import chain, said
 
-Question = Callable[[Evidence], Answer]
+Verdict: TypeAlias = Literal["yes", "no", "not visible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    verdict: Verdict
+    evidence: str  # what the trace shows
+
+
+class Others(Protocol):
+    """Observations of the same workload made on the same device, by (script, variant)."""
+
+    def get(self, key: tuple[str, str], /) -> Observation | None: ...
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The observation in question, and what it may be compared with."""
+
+    seen: Observation
+    others: Others
+
+    def steps(self, kind: str) -> tuple[Step, ...]:
+        return self.seen.of(kind)
+
+
+Question: TypeAlias = Callable[[Evidence], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence about a trace and the question that decides it."""
+
+    sentence: str
+    check: Question
+    of_gpu: bool = True  # a recording of the CPU alone cannot answer it
+    otherwise: str = ""  # what a "no" teaches
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What someone would honestly expect before looking, and what to look for.
+
+    `reasons` explain kinds that come unguessed ("+copy") or do not come ("-mask").
+    """
+
+    guess: str
+    claims: tuple[Claim, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+Answered: TypeAlias = tuple[tuple[Claim, Answer], ...]
+
+
+def answer(claims: Iterable[Claim], evidence: Evidence) -> Answered:
+    def ask(claim: Claim) -> Answer:
+        if not evidence.seen.forwards:
+            return not_visible("no finished forward in this trace")
+        if claim.of_gpu and not evidence.seen.on_gpu:
+            return not_visible("recorded without a GPU; --replay reads a recording of one")
+        return claim.check(evidence)
+
+    return tuple((claim, ask(claim)) for claim in claims)
+
+
+def yes_if(condition: Any, evidence: str) -> Answer:
+    return Answer("yes" if condition else "no", evidence)
+
+
+def not_visible(why: str) -> Answer:
+    return Answer("not visible", why)
+
+
+# ── The questions ─────────────────────────────────────────────────────────────────────────────────
 
 NO_GPU = "this trace has no GPU lane"
 NO_FOOTPRINT = "the trace does not tell the launch's footprint"
@@ -30,9 +107,8 @@ def _uncertain(evidence: Evidence) -> Answer | None:
     return None
 
 
-def chain(step: Step) -> str:
-    """How a step came about: masked_fill › clone › copy_."""
-    return " › ".join(name.removeprefix("aten::") for name in step.path) or "no op"
+def _chain(step: Step) -> str:
+    return chain(step.path)
 
 
 def comes_from(kind: str, op: str) -> Question:
@@ -45,7 +121,7 @@ def comes_from(kind: str, op: str) -> Question:
         if not steps:
             return _uncertain(evidence) or yes_if(False, f"no {kind} in this trace")
         odd = [step for step in steps if not step.under(op)]
-        return yes_if(not odd, "; ".join(dict.fromkeys(map(chain, odd or steps))))
+        return yes_if(not odd, "; ".join(dict.fromkeys(map(_chain, odd or steps))))
 
     return check
 
@@ -59,7 +135,7 @@ def has_no(kind: str) -> Question:
             return uncertain
         return yes_if(
             not steps,
-            "; ".join(map(chain, steps))
+            "; ".join(map(_chain, steps))
             or f"no {kind} among " + " ".join(step.kind for step in evidence.seen.steps),
         )
 
@@ -99,10 +175,10 @@ def computed_in(kind: str, dtype: str) -> Question:
 
     def check(evidence: Evidence) -> Answer:
         kernels = [step.kernel for step in evidence.steps(kind) if step.kernel]
-        types = [kernel.dtype_in for kernel in kernels]
         if not kernels:
             return _absent(kind, evidence)
-        if None in types:
+        types = known(kernel.dtype_in for kernel in kernels)
+        if types is None:
             return not_visible("the kernel's name does not tell")
         return yes_if(set(types) == {dtype}, f"{kind} reads {', '.join(dict.fromkeys(types))}")
 
@@ -255,6 +331,9 @@ def footprint(step: Step) -> str:
     return words
 
 
+NAIVE = "04_a_naive_attention"  # what the others are compared with
+
+
 def fewer_ops_than(script: str, here: str, there: str) -> Question:
     """Does op `here` take fewer CPU ops than op `there` takes in the other script's recording?"""
 
@@ -273,6 +352,9 @@ def fewer_ops_than(script: str, here: str, there: str) -> Question:
     return check
 
 
+fewer_mask_ops = fewer_ops_than(NAIVE, "aten::masked_fill_", "aten::masked_fill")
+
+
 def ops_inside(seen: Observation, name: str) -> list[str]:
     """The op and all that it calls, in the first forward."""
     for index, op in enumerate(seen.ops):
@@ -287,7 +369,7 @@ def ops_inside(seen: Observation, name: str) -> list[str]:
 
 
 def _short(names: list[str]) -> str:
-    return " ".join(name.removeprefix("aten::") for name in names)
+    return " ".join(map(said, names))
 
 
 def fused_together(*words: str) -> Question:
@@ -308,13 +390,19 @@ def peak_below(script: str) -> Question:
         other = evidence.others.get((script, ""))
         if other is None:
             return not_visible(f"run {script} with the same options first")
-        peaks = [seen.about.get("peak_bytes") for seen in (evidence.seen, other)]
-        if None in peaks:
+        mine, theirs = map(_peak, (evidence.seen, other))
+        if mine is None or theirs is None:
             return not_visible("this device keeps no count of its memory")
-        mine, theirs = peaks
         return yes_if(mine < theirs, f"+{mine / 2**20:,.0f} MiB against +{theirs / 2**20:,.0f} MiB")
 
     return check
+
+
+peak_below_naive = peak_below(NAIVE)
+
+
+def _peak(seen: Observation) -> int | None:
+    return seen.story.peak_bytes if seen.story else None
 
 
 def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Question:
@@ -324,7 +412,7 @@ def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Questio
         times = {}
         for name in (variant, *rivals):
             seen = evidence.others.get((script, name))
-            if name == evidence.seen.about.get("variant"):
+            if evidence.seen.story and name == evidence.seen.story.variant:
                 seen = evidence.seen
             if seen and len(seen.forwards) > 1:
                 times[name] = [forward.cpu_ns / 1e3 for forward in seen.forwards]
@@ -362,12 +450,11 @@ def no_score_matrix(evidence: Evidence) -> Answer:
 
 
 def _scores(evidence: Evidence, stored: bool) -> Answer:
-    about = evidence.seen.about
-    peak, shape = about.get("peak_bytes"), about.get("shape")
-    if peak is None or not shape:
+    story = evidence.seen.story
+    if story is None or story.peak_bytes is None:
         return not_visible("this device keeps no count of its memory")
-    batch, heads, seq, _ = shape
-    scores = batch * heads * seq**2 * {"fp32": 4}.get(about.get("dtype"), 2)
+    batch, heads, seq, _ = story.shape
+    peak, scores = story.peak_bytes, batch * heads * seq**2 * (4 if story.dtype == "fp32" else 2)
     return yes_if(
         (peak >= scores) == stored,
         f"peak +{peak / 2**20:,.0f} MiB over the inputs; the scores alone "

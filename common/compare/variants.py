@@ -7,7 +7,7 @@ from functools import cached_property
 from statistics import linear_regression, mean
 
 from ..read.observe import Observation
-from ..read.recordings import SAME
+from ..story import Conditions, Story
 from .facts import PEAK_TFLOPS, POST, POST_CONDITIONS, Published
 
 # Every variant of the tutorial, in its order.
@@ -37,25 +37,22 @@ class Variant:
     """A recording, and the naive one it may be compared with."""
 
     seen: Observation
+    story: Story
     naive: Observation | None = None
 
     @property
-    def about(self) -> dict:
-        return self.seen.about
-
-    @property
     def key(self) -> tuple[str, str]:
-        return self.about["script"], self.about["variant"]
+        return self.story.key
 
     @property
     def name(self) -> str:
         """Such as "04_c flash"; a script of one variant is known by its title."""
-        script, variant = self.key
-        return f"{script[:4]} {variant or self.about['title'].removesuffix(' attention')}"
+        story = self.story
+        return f"{story.script[:4]} {story.variant or story.title.removesuffix(' attention')}"
 
     @property
     def length(self) -> int:
-        return self.about["shape"][2]
+        return self.story.seq
 
     @property
     def ns(self) -> float | None:
@@ -72,21 +69,22 @@ class Variant:
     @property
     def tflops(self) -> float | None:
         """Achieved, in 10^12 operations a second, of the useful work: 4·B·H·S²·D/2."""
-        return operations(self.about["shape"]) / self.ns / 1e3 if self.ns else None
+        return operations(self.story.shape) / self.ns / 1e3 if self.ns else None
 
     @property
     def share_of_peak(self) -> float | None:
         """Of what the GPU could do in this dtype; None where that is unknown."""
-        peak = peak_tflops(self.about)
+        peak = peak_tflops(self.story)
         return self.tflops / peak if peak and self.tflops else None
 
     @property
     def peak_bytes(self) -> int | None:
-        return self.about.get("peak_bytes")
+        return self.story.peak_bytes
 
     @property
     def published(self) -> Published | None:
-        same = all(self.about.get(key) == value for key, value in POST_CONDITIONS.items())
+        story = self.story
+        same = (story.shape, story.dtype, story.mode) == POST_CONDITIONS
         return POST.get(self.key) if same else None
 
 
@@ -96,8 +94,8 @@ def operations(shape: Sequence[int]) -> float:
     return 4 * batch * heads * seq**2 * head_dim / 2
 
 
-def peak_tflops(about: dict) -> float | None:
-    return PEAK_TFLOPS.get(about["device"]["name"], {}).get(about["dtype"])
+def peak_tflops(made: Story | Conditions) -> float | None:
+    return PEAK_TFLOPS.get(made.device.name, {}).get(made.dtype)
 
 
 def _time(seen: Observation) -> float | None:
@@ -111,9 +109,13 @@ class Group:
     variants: tuple[Variant, ...]
 
     @property
-    def about(self) -> dict:
-        """Shape, dtype, mode, device, versions, steps: the same for all."""
-        return {key: self.variants[0].about.get(key) for key in SAME}
+    def conditions(self) -> Conditions:
+        """The same for all."""
+        return self.variants[0].story.conditions
+
+    @property
+    def length(self) -> int:
+        return self.variants[0].length
 
     @property
     def on_gpu(self) -> bool:
@@ -127,20 +129,18 @@ class Group:
 
 def group(found: Iterable[Observation]) -> list[Group]:
     """In the tutorial's order; eager before compiled, short sequences before long ones."""
-    groups: dict[str, list[Observation]] = {}
+    groups: dict[Conditions, list[tuple[Observation, Story]]] = {}
     for seen in found:
-        groups.setdefault(repr([seen.about.get(key) for key in SAME]), []).append(seen)
+        if story := seen.story:  # without one nobody knows what it may be compared with
+            groups.setdefault(story.conditions, []).append((seen, story))
     made = []
     for members in groups.values():
-        naive = [seen for seen in members if _key(seen) == NAIVE]
-        members.sort(key=lambda seen: (_place(_key(seen)), str(seen.trace.path)))
-        made.append(Group(tuple(Variant(seen, _nearest(seen, naive)) for seen in members)))
-    made.sort(key=lambda one: _order(one.about))
+        naive = [seen for seen, story in members if story.key == NAIVE]
+        members.sort(key=lambda one: (_place(one[1].key), str(one[0].trace.path)))
+        variants = (Variant(seen, story, _nearest(seen, naive)) for seen, story in members)
+        made.append(Group(tuple(variants)))
+    made.sort(key=lambda one: _order(one.conditions))
     return made
-
-
-def _key(seen: Observation) -> tuple[str, str]:
-    return seen.about["script"], seen.about["variant"]
 
 
 def _place(key: tuple[str, str]) -> tuple:
@@ -157,17 +157,15 @@ def _nearest(seen: Observation, naive: Sequence[Observation]) -> Observation | N
     return next(iter(beside or naive), None)
 
 
-def _order(about: dict) -> tuple:
-    device, mode = about["device"], about["mode"]
+def _order(made: Conditions) -> tuple:
     return (
-        device["type"] == "cpu",
-        device["name"],
-        repr(about["versions"]),
-        about["dtype"],
-        mode != "eager",
-        mode,
-        about["shape"],
-        repr(about["steps"]),
+        made.device.type == "cpu",
+        made.device.name,
+        repr(made.versions),
+        made.dtype,
+        made.mode != "eager",
+        made.shape,
+        repr(made.steps),
     )
 
 
@@ -178,19 +176,18 @@ class Sweep:
     groups: tuple[Group, ...]  # short before long
 
     @property
-    def about(self) -> dict:
+    def conditions(self) -> Conditions:
         """What the groups share: no length."""
-        batch, heads, _, head_dim = self.groups[0].about["shape"]
-        return {**self.groups[0].about, "shape": [batch, heads, None, head_dim]}
+        return self.groups[0].conditions.at_any_length()
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(one.about["shape"][2] for one in self.groups))
+        return tuple(dict.fromkeys(one.length for one in self.groups))
 
     def missing(self, refused: dict[Refused, str]) -> dict[tuple[str, str], dict[int, str | None]]:
         """The lengths at which a variant has no recording, and why if that was seen. Variants that
         ran at no length are among them."""
-        mode = self.about["mode"]
+        mode = self.conditions.mode
         wanted = dict.fromkeys(self.curves) | dict.fromkeys(
             key for key, how, length in refused if how == mode and length
         )
@@ -224,20 +221,18 @@ class Sweep:
 
 def sweeps(groups: Iterable[Group]) -> list[Sweep]:
     """Groups by what they share besides the length."""
-    found: dict[str, list[Group]] = {}
+    found: dict[Conditions, list[Group]] = {}
     for one in groups:
-        found.setdefault(repr(Sweep((one,)).about), []).append(one)
-    return [
-        Sweep(tuple(sorted(same, key=lambda one: one.about["shape"][2]))) for same in found.values()
-    ]
+        found.setdefault(one.conditions.at_any_length(), []).append(one)
+    return [Sweep(tuple(sorted(same, key=lambda one: one.length))) for same in found.values()]
 
 
-def exponent(points: Iterable[tuple[float, float | None]]) -> tuple[float | None, float | None]:
+def exponent(points: Iterable[tuple[float, float | None]]) -> tuple[float, float] | None:
     """k of the best fit y ∝ x^k, and its standard error: the slope of a line through the logarithms
     by least squares. None with fewer than three points, for through two there is always a line."""
     known = [(math.log(x), math.log(y)) for x, y in points if y]
     if len(known) < 3:
-        return None, None
+        return None
     xs, ys = zip(*known, strict=True)
     power, intercept = linear_regression(xs, ys)
     spread = sum((x - mean(xs)) ** 2 for x in xs)

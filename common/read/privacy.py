@@ -192,8 +192,8 @@ def _other(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
         if not match[2].isdigit() and match[2].lower() not in (b"localhost", b"unknown", b"none"):
             yield match.start(), kind, _start(match[2]), match.start(2)
     for ending in _HANDLER_ENDING.finditer(data, start):
-        if match := _HANDLER.search(data, max(0, ending.start() - 240), ending.start()):
-            yield ending.start(), "host name", _start(match[1]), match.start()
+        if handler := _HANDLER.search(data, max(0, ending.start() - 240), ending.start()):
+            yield ending.start(), "host name", _start(handler[1]), handler.start()
     for match in _ADDRESS.finditer(data, start):
         before = _ADDRESS_START.search(data, max(0, match.start() - 8), match.start())
         if before and before[2] not in (b"0", b"127"):

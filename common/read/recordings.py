@@ -1,27 +1,51 @@
-"""Find recordings by what they tell of themselves. Nothing is read out of a file's name."""
+"""Find recordings by what they tell of themselves. Nothing is read out of a file's name.
 
+Which recording a file holds is asked of its beginning alone: a story stands before the events. The
+whole of a file is read where its events are wanted, and then once.
+"""
+
+import gzip
+import json
+import re
+import zlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from ..cli import UserError, note, shown
+from ..story import METADATA_KEY, Story, read_story
 from .observe import Observation, observe
-from .trace import Trace, read
+from .trace import read
 
 SHIPPED = Path(__file__).parents[2] / "traces" / "recorded"
+BEGINNING = 1 << 18  # bytes
 
-# What recordings must share for their numbers to be compared.
-SAME = ("shape", "dtype", "mode", "device", "versions", "steps")
+_STORY = re.compile(rf'\A[^\0]*?"{METADATA_KEY}"\s*:\s*')
 
 
-def traces_in(folder: Path, pattern: str = "**/*.json*") -> Iterator[Trace]:
-    """Every recording of ours under a folder; what cannot be read, or is not ours, is left out."""
+def story_of(path: Path) -> Story | None:
+    """What the file tells of itself at its beginning; None where it tells nothing, or is no trace
+    that can be read."""
+    try:
+        with path.open("rb") as file:
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            beginning = (gzip.GzipFile(fileobj=file) if packed else file).read(BEGINNING)
+    except (OSError, EOFError, zlib.error):
+        return None
+    text = beginning.decode(errors="replace")
+    if not (found := _STORY.match(text)):
+        return None
+    try:
+        return read_story(json.JSONDecoder().raw_decode(text, found.end())[0])
+    except (ValueError, RecursionError):
+        return None
+
+
+def recordings_in(folder: Path, pattern: str = "**/*.json*") -> Iterator[tuple[Path, Story]]:
+    """Every recording of ours under a folder, in order of the paths; what is none is left out."""
     for path in sorted(folder.glob(pattern)):
-        try:
-            trace = read(path)
-        except UserError:
-            continue
-        if trace.about:
-            yield trace
+        if path.is_file() and (story := story_of(path)):
+            yield path, story
 
 
 def observed(paths: Sequence[Path]) -> Iterator[Observation]:
@@ -40,14 +64,15 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
             hidden = path != given and any(
                 part.startswith(".") for part in path.relative_to(given).parts
             )
-            if (place := path.resolve()) in seen or hidden:
+            if (place := path.resolve()) in seen or hidden or (given.is_dir() and path.is_dir()):
                 continue
             seen.add(place)
             try:
                 trace = read(path)
-                if given.is_dir() and trace.about.get("script", "").startswith("experiment_"):
+                story = trace.story
+                if given.is_dir() and story and story.script.startswith("experiment_"):
                     continue
-                if trace.about:
+                if story:
                     yield observe(trace)
                     continue
                 message = (
@@ -62,42 +87,56 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
                 raise UserError(message)
 
 
-def shipped(script: str, variant: str, shape: list[int], dtype: str, mode: str) -> Path:
+def shipped(
+    script: str, variant: str, shape: tuple[int, int, int, int], dtype: str, mode: str
+) -> Path:
     """The shipped recording of this experiment. Raises UserError, naming what is shipped."""
-    wanted = {"script": script, "variant": variant, "shape": shape, "dtype": dtype, "mode": mode}
+    wanted = variant, shape, dtype, mode
     there = []
-    for trace in traces_in(SHIPPED):
-        if trace.about.get("script") != script:
-            continue
-        if all(trace.about.get(key) == value for key, value in wanted.items()):
-            return trace.path
-        there.append(describe(trace.about))
+    for path, story in recordings_in(SHIPPED):
+        if story.script == script:
+            this = story.variant, story.shape, story.dtype, story.mode
+            if this == wanted:
+                return path
+            there.append(_in_words(*this))
     raise UserError(
-        f"no shipped recording of {describe(wanted)}; there is {', '.join(there) or 'none'}; "
+        f"no shipped recording of {_in_words(*wanted)}; there is {', '.join(there) or 'none'}; "
         "or give a file: --replay FILE"
     )
 
 
-def describe(about: dict) -> str:
-    words = (about.get("variant"), about.get("dtype"), about.get("shape"), about.get("mode"))
-    return " ".join(str(word) for word in words if word)
+def _in_words(variant: str, shape: Sequence[int], dtype: str, mode: str) -> str:
+    return " ".join(filter(None, (variant, dtype, str(list(shape)), mode)))
 
 
-def siblings(seen: Observation) -> dict[tuple[str, str], Observation]:
-    """Other recordings beside this one with the same workload, device and versions: what may be
-    compared with it. {(script, variant): observation}"""
-    about = seen.about
-    if not about:
-        return {}
-    folder = seen.trace.path.resolve().parent.parent
-    found = {}
-    # No deeper: the file may lie anywhere, and the folder above it may be somebody's home.
-    for trace in traces_in(folder, "*/*.json*"):
-        if trace.path.resolve() != seen.trace.path.resolve() and all(
-            trace.about.get(key) == about.get(key) for key in SAME
-        ):
+class Siblings:
+    """Other recordings beside one, made under the same conditions: what may be compared with it.
+    Read when a claim asks for one, and once."""
+
+    def __init__(self, seen: Observation) -> None:
+        self._seen = seen
+        self._observed: dict[Path, Observation | None] = {}
+
+    @cached_property
+    def _paths(self) -> dict[tuple[str, str], Path]:
+        story, here = self._seen.story, self._seen.trace.path.resolve()
+        if story is None:
+            return {}
+        # No deeper: the file may lie anywhere, and the folder above it may be somebody's home.
+        return {
+            other.key: path
+            for path, other in recordings_in(here.parent.parent, "*/*.json*")
+            if path.resolve() != here and other.conditions == story.conditions
+        }
+
+    def get(self, key: tuple[str, str]) -> Observation | None:
+        """The recording of this (script, variant); None where there is none that can be read."""
+        path = self._paths.get(key)
+        if path is None:
+            return None
+        if path not in self._observed:
             try:
-                found[trace.about["script"], trace.about["variant"]] = observe(trace)
-            except (UserError, KeyError):
-                continue
-    return found
+                self._observed[path] = observe(read(path))
+            except UserError:
+                self._observed[path] = None
+        return self._observed[path]

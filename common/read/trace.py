@@ -38,23 +38,23 @@ from decimal import Decimal
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from ..cli import UserError, shown
+from ..story import METADATA_KEY, Story, read_story
 from . import faults, pieces
 from .pieces import MAX_GB, Blocks, Piece
 from .privacy import Finding, Scan
-
-METADATA_KEY = "profiling_attention"  # the entry in which our own scripts tell their story
 
 CALLS = {
     f"{maker}_{layer}"
     for maker in ("cuda", "xpu", "mtia", "privateuse1")
     for layer in ("runtime", "driver")
 }
-GPU = {
+Sort: TypeAlias = Literal["kernel", "copy", "memset"]
+GPU: dict[str, Sort] = {
     "kernel": "kernel",
     "mtia_ccp_events": "kernel",
     "gpu_memcpy": "copy",
@@ -63,7 +63,17 @@ GPU = {
 CPU = CALLS | {"cpu_op", "user_annotation"}
 WORK = CPU | GPU.keys()
 SORTS = {"cpu_op": "op", "user_annotation": "region"}
+# Of events that viewers draw: they repeat what others say, or say nothing of work.
+DRAWN = {
+    "gpu_user_annotation", "cuda_sync", "cuda_event", "python_function", "overhead", "Trace",
+    "cuda_profiler_range", "cpu_instant_event", "cuda_runtime_sync", "mtia_insight",
+    "mtia_counters", "xpu_sync",
+}  # fmt: skip
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
+EVALUATE = "autograd::engine::evaluate_function"  # around the ops of one backward node
+PROFILER_STEP = "ProfilerStep#"
+
+Thread: TypeAlias = tuple[Any, Any]  # (pid, tid), each a number or text
 
 
 # Structs that the garbage collector need not look at: less memory and time than dataclasses.
@@ -76,8 +86,12 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     name: str
     start: int  # ns
     end: int | None  # ns
-    thread: tuple  # (pid, tid)
+    thread: Thread
     external: ClassVar[int | None] = None
+
+    @property
+    def is_profiler_step(self) -> bool:
+        return self.name.startswith(PROFILER_STEP)
 
 
 class Launcher(Span, frozen=True, gc=False):
@@ -90,8 +104,9 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     """A call into the CUDA runtime or driver. `correlation` is the id that its GPU work carries."""
 
     name: str
-    start: int
-    thread: tuple
+    start: int  # ns
+    duration: int | None  # ns
+    thread: Thread
     correlation: int | None
     external: int | None = None  # `External id` of the op or range around it
 
@@ -101,14 +116,31 @@ class Call(msgspec.Struct, frozen=True, gc=False):
         return "Launch" in self.name and "HostFunc" not in self.name
 
     @property
+    def of_driver(self) -> bool:
+        """Whether it is one of the layer below the runtime: cuLaunchKernel."""
+        return self.name.startswith("cu") and not self.name.startswith("cuda")
+
+    @property
     def launches_graph(self) -> bool:
         return "GraphLaunch" in self.name
+
+
+class Collective(msgspec.Struct, frozen=True, gc=False):
+    """What a communication kernel's args say that it moves, and among whom; None: they do not."""
+
+    name: str  # such as allreduce
+    dtype: str | None
+    elements_in: int | None
+    elements_out: int | None
+    group: str | None  # its description, else its name
+    size: int | None  # of the group
+    ranks: str | None  # of the group, as the profiler writes them
 
 
 class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     """A kernel, copy or memset on the GPU. None is unknown, never 0."""
 
-    sort: Literal["kernel", "copy", "memset"]
+    sort: Sort
     name: str
     start: int | None  # ns
     duration: int | None  # ns
@@ -123,6 +155,8 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     reported_occupancy: float | None  # percent, the profiler's own estimate
     bytes: int | None
     external: int | None = None  # `External id` of the op or range around its launch
+    collective: Collective | None = None
+    region: str | None = None  # the name that a CUDA graph's node was annotated with
 
     @property
     def place(self) -> tuple:
@@ -143,15 +177,32 @@ class Untimed(msgspec.Struct, frozen=True, gc=False):
 
     sort: Literal["region", "op", "call"]
     name: str
-    thread: tuple
+    thread: Thread
     correlation: int | None
     external: int | None
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """An op that carries a sequence number: of the graph node that a forward op made, or that a
+    backward op evaluates; then `forward_thread` is the engine's own number of the forward's."""
+
+    span: Span
+    sequence: int
+    forward_thread: int | None
+
+
+class Arrow(NamedTuple):
+    """From a thread on which a forward op ran to its backward op, by place."""
+
+    whence: Thread
+    to: Thread
+    at: int  # ns
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     path: Path
-    about: dict  # what our scripts say of their run; empty for other people's traces
+    story: Story | None  # what our scripts say of their run; None of other people's traces
     devices: tuple[dict, ...]  # Kineto's deviceProperties
     annotations: tuple[Span, ...]
     ops: tuple[Span, ...]
@@ -166,15 +217,19 @@ class Trace:
     odd_events: int = 0  # read without a field of a foreign type, or left out as no objects
     unread_work: int = 0  # work events of a phase other than X, B and E, left out
     unpaired: int = 0  # ends (E) whose begin is not in the file, left out
+    unread: tuple[tuple[str, int], ...] = ()  # categories that look like an accelerator's
+    nodes: tuple[Node, ...] = ()  # the backward ops, and the forward ops they may belong to
+    arrows: tuple[Arrow, ...] = ()  # some from each forward thread
 
     @property
     def profiler_steps(self) -> int:
-        return sum(span.name.startswith("ProfilerStep#") for span in self.annotations)
+        return sum(span.is_profiler_step for span in self.annotations)
 
     @property
     def labels(self) -> Counter:
         """How often each `record_function` label stands in the trace, without the profiler's."""
-        return Counter(s.name for s in self.annotations if not s.name.startswith("ProfilerStep#"))
+        named = [*self.annotations, *(one for one in self.untimed if one.sort == "region")]
+        return Counter(s.name for s in named if not s.name.startswith(PROFILER_STEP))
 
 
 Number = TypeVar("Number", float, Decimal)
@@ -191,6 +246,17 @@ class _Args(
         "registers": "registers per thread",
         "shared_memory": "shared memory",
         "occupancy": "est. achieved occupancy %",
+        "sequence": "Sequence number",
+        "forward_thread": "Fwd thread id",
+        "collective": "Collective name",
+        "elements_in": "In msg nelems",
+        "elements_out": "Out msg nelems",
+        "group_size": "Group size",
+        "group_name": "Process Group Name",
+        "group": "Process Group Description",
+        "ranks": "Process Group Ranks",
+        "graph_node": "graph node id",
+        "region": "name",  # of an annotated node of a CUDA graph
     },
 ):
     # Any: other profilers write numbers as text, and "N/A"; `_number` sorts that out.
@@ -206,6 +272,18 @@ class _Args(
     shared_memory: Any = None
     occupancy: Any = None
     bytes: Any = None
+    sequence: Any = None
+    forward_thread: Any = None
+    collective: Any = None
+    dtype: Any = None
+    elements_in: Any = None
+    elements_out: Any = None
+    group_size: Any = None
+    group_name: Any = None
+    group: Any = None
+    ranks: Any = None
+    graph_node: Any = None
+    region: Any = None
 
 
 _NO_ARGS = _Args()
@@ -219,37 +297,14 @@ class _Event(msgspec.Struct, Generic[Number], gc=False):
     dur: Number | None = None
     pid: Any = None
     tid: Any = None
+    id: Any = None  # of an arrow
     args: _Args | None = None
-
-
-class _Device(msgspec.Struct):
-    type: str
-    name: str
-
-
-class _Versions(msgspec.Struct):
-    torch: str
-
-
-class _Story(msgspec.Struct):
-    """What a reader may rely on when a trace tells a story at all."""
-
-    script: str
-    title: str
-    variant: str
-    label: str
-    shape: tuple[int, int, int, int]
-    dtype: str
-    mode: str
-    device: _Device
-    versions: _Versions
-    peak_bytes: int | None = None
 
 
 class _File(msgspec.Struct, Generic[Event], gc=False):
     traceEvents: list[Event]
     # Raw: what other people put there may be of any size.
-    about: msgspec.Raw = msgspec.field(default=_NOTHING, name=METADATA_KEY)
+    story: msgspec.Raw = msgspec.field(default=_NOTHING, name=METADATA_KEY)
     deviceProperties: msgspec.Raw = _NOTHING
 
 
@@ -282,7 +337,7 @@ class _Decoders(NamedTuple):
         except msgspec.ValidationError:
             found = (RAW_EVENTS if alone else RAW_FILE).decode(data)
             events, odd = self._one_by_one(found if alone else found.traceEvents)
-            found = events if alone else _File(events, found.about, found.deviceProperties)
+            found = events if alone else _File(events, found.story, found.deviceProperties)
         return (_File(found) if alone else found), missing, odd
 
     def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list["_Event"], _Odd]:
@@ -349,15 +404,15 @@ RAW_EVENTS = msgspec.json.Decoder(list[msgspec.Raw])
 RAW_FILE = msgspec.json.Decoder(_File[msgspec.Raw])
 
 
-class _Outline(msgspec.Struct, rename={"about": METADATA_KEY}):
+class _Outline(msgspec.Struct, rename={"story": METADATA_KEY}):
     traceEvents: msgspec.Raw
-    about: msgspec.Raw = _NOTHING
+    story: msgspec.Raw = _NOTHING
     deviceProperties: msgspec.Raw = _NOTHING
 
     @property
     def around(self) -> bytes:
         """What stands around its events, behind an empty list of them."""
-        names = {METADATA_KEY: self.about, "deviceProperties": self.deviceProperties}
+        names = {METADATA_KEY: self.story, "deviceProperties": self.deviceProperties}
         return b"]" + b"".join(b',"%s":%s' % (n.encode(), raw) for n, raw in names.items() if raw)
 
 
@@ -376,6 +431,7 @@ FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
 LONG = 10**9 * 3600 * 24 * 10  # ns: no work of a recording lasts ten days
 RECENT = 1 << 12
 TRIES = 20  # to find the end of a damaged event, or of a list behind it
+ARROWS = 64  # from one thread: all of them say the same
 MOST_OF_A_FIELD = 1 << 20  # bytes of the story, or of the devices
 FAR = 10**9 * 3600  # ns: from time 0 to a recording whose times do not begin there
 
@@ -508,13 +564,17 @@ class _Events:
         self.odd_events = self.unread_work = self.unpaired = 0
         self._halves: list[tuple[_Event, Any]] = []  # begins and ends, each with its process
         self.first_odd = ""
-        self._about: Any = None
+        self._story: Any = None
         self._devices: Any = None
         self.timed = self._old = self._zeros = False
         self.once: dict = {}
         self._threads: dict = {}
         self._recent = [0] * RECENT  # ids: a launch and its work carry the same, near each other
+        self._unread: dict[str, int] = {}
         self._op_ids = array("I")
+        self._sequences: list[array] = [array("q"), array("q"), array("q")]  # op, number, thread
+        self._begun: dict[Any, Thread] = {}  # arrows without their end
+        self._arrows: dict[Thread, list[Arrow]] = defaultdict(list)
         self._processes: dict = {}  # in the order of their parts of the file
         self.process: Any = None  # whose part this is; None where none has begun
         self._latest: Any = None  # of _processes
@@ -526,7 +586,7 @@ class _Events:
             self.odd_events += odd.count
         self.count += len(file.traceEvents) + odd.no_objects
         self.non_finite += missing
-        self._about = self._about if file.about is _NOTHING else _json(file.about)
+        self._story = self._story if file.story is _NOTHING else _json(file.story)
         if file.deviceProperties is not _NOTHING:
             self._devices = _json(file.deviceProperties)
         once, threads, ops, op_ids = self.once, self._threads, self.ops, self._op_ids
@@ -549,6 +609,8 @@ class _Events:
                             self._enter(thread[0])
                         duration = _nanoseconds(event.dur)
                         end = start + duration if duration and 0 < duration < LONG else None
+                        if event.args.sequence is not None:
+                            self._number(event.args)
                         ops.append(Span(name, start, end, thread))
                         op_ids.append(external)
                         continue
@@ -556,14 +618,44 @@ class _Events:
                     self._keep(event, category, _nanoseconds(event.ts), _nanoseconds(event.dur))
                 elif category in OLD_CATEGORIES:
                     self._old = True
+                elif category not in DRAWN:
+                    self._look_at_unread(event)
             elif phase == "M":  # whoever comes next is yet to be seen
                 self.process = None
             elif phase == "B" or phase == "E":
                 self.timed = True
                 process = self._thread(event)[0] if event.cat in CPU else self.process
                 self._halves.append((event, process))
+            elif event.cat == "fwdbwd":
+                self._arrow(event)
             elif event.cat in WORK:
                 self.unread_work += 1
+
+    def _look_at_unread(self, event: _Event) -> None:
+        """Work of an accelerator that nobody here knows carries what others' carries."""
+        args = event.args
+        if args and (args.stream is not None or args.correlation is not None):
+            category = str(event.cat)
+            self._unread[category] = self._unread.get(category, 0) + 1
+
+    def _number(self, args: _Args) -> None:
+        """Remember the sequence number of the op that comes next."""
+        sequence = _count(args.sequence)
+        if sequence is not None and sequence < 1 << 62:
+            thread = _count(args.forward_thread) or 0
+            for kept, number in zip(
+                self._sequences, (len(self.ops), sequence, min(thread, 1 << 62)), strict=True
+            ):
+                kept.append(number)
+
+    def _arrow(self, event: _Event) -> None:
+        identity = event.id if event.id.__class__ is int else str(event.id)
+        if event.ph == "s":
+            self._begun[identity] = _id(event.pid), _id(event.tid)
+        elif event.ph == "f" and (whence := self._begun.pop(identity, None)):
+            at, known = _nanoseconds(event.ts), self._arrows[whence]
+            if at is not None and len(known) < ARROWS:
+                known.append(Arrow(whence, (_id(event.pid), _id(event.tid)), at))
 
     def _keep(self, event: _Event, category: str, start: int | None, duration: int | None) -> None:
         args = event.args
@@ -584,6 +676,8 @@ class _Events:
             sort = SORTS.get(category, "call")
             self.untimed.append(Untimed(sort, name, thread, _correlation(args), external))
         elif category == "cpu_op":
+            if args and args.sequence is not None:
+                self._number(args)
             self.ops.append(Span(name, start, start + duration if duration else None, thread))
             self._op_ids.append(external if external and external < 1 << 32 else 0)
         elif category == "user_annotation":
@@ -595,7 +689,9 @@ class _Events:
             )
         else:
             correlation = self.shared(_correlation(args))
-            self.calls.append(Call(name, start, thread, correlation, self.shared(external)))
+            self.calls.append(
+                Call(name, start, duration, thread, correlation, self.shared(external))
+            )
 
     def shared(self, number: int | None) -> int | None:
         """An equal number from a moment ago, so that memory holds it once."""
@@ -701,6 +797,16 @@ class _Events:
                 self.ops[number] = Launcher(op.name, op.start, op.end, op.thread, external)
         self._op_ids = array("I")
 
+    def _nodes(self) -> Iterator[Node]:
+        """The backward ops of the engine, and the ops of their sequence numbers. Others carry
+        numbers as well, and lead nowhere."""
+        numbers = list(zip(*self._sequences, strict=True))
+        roots = {index for index, _, _ in numbers if self.ops[index].name.startswith(EVALUATE)}
+        wanted = {sequence for index, sequence, _ in numbers if index in roots}
+        for index, sequence, thread in numbers:
+            if index in roots or (not thread and sequence in wanted):
+                yield Node(self.ops[index], sequence, thread or None)
+
     def _judge_zeros(self) -> None:
         """0 is a moment like others where a recording's times begin near it; elsewhere it stands
         for a time that was lost."""
@@ -724,6 +830,7 @@ class _Events:
     def trace(self, path: Path) -> Trace:
         self._pair()
         self._identify_ops()
+        nodes = tuple(self._nodes())
         self._judge_zeros()
         if self._old:
             raise UserError(
@@ -733,7 +840,7 @@ class _Events:
         devices = self._devices if isinstance(self._devices, list) else []
         return Trace(
             path=path,
-            about=_about(self._about),
+            story=read_story(self._story),
             devices=tuple(device for device in devices if isinstance(device, dict)),
             annotations=_emptied(self.annotations),
             ops=_emptied(self.ops),
@@ -747,6 +854,9 @@ class _Events:
             odd_events=self.odd_events,
             unread_work=self.unread_work,
             unpaired=self.unpaired,
+            unread=tuple(sorted(self._unread.items(), key=lambda one: -one[1])),
+            nodes=nodes,
+            arrows=tuple(chain.from_iterable(self._arrows.values())),
         )
 
     def _owned(self) -> tuple[GpuEvent, ...]:
@@ -780,15 +890,6 @@ def _foot(text: bytes, decoders: _Decoders) -> tuple[bytes, bytes]:
     return text, b""
 
 
-def _about(story: Any) -> dict:
-    """The story if it is whole; one that somebody cut or rewrote is as good as none."""
-    try:
-        msgspec.convert(story, _Story)
-    except msgspec.ValidationError:
-        return {}
-    return story
-
-
 def _gpu_event(
     event: _Event, name: str, start: int | None, duration: int | None, events: _Events
 ) -> GpuEvent:
@@ -813,7 +914,26 @@ def _gpu_event(
         reported_occupancy=_number(args.occupancy),
         bytes=once.setdefault(size, size),
         external=events.shared(_external(args)),
+        collective=None if args.collective is None else _collective(args, once),
+        region=None if args.graph_node is None else _text(args.region),
     )
+
+
+def _collective(args: _Args, once: dict) -> Collective:
+    found = Collective(
+        str(args.collective),
+        _text(args.dtype),
+        _count(args.elements_in),
+        _count(args.elements_out),
+        _text(args.group) or _text(args.group_name),
+        _count(args.group_size),
+        _text(args.ranks),
+    )
+    return once.setdefault(found, found)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else value if value.__class__ is str else str(value)
 
 
 def _correlation(args: _Args | None) -> int | None:

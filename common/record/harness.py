@@ -16,16 +16,17 @@ import platform
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from ..cli import UserError, note, shown
-from ..read.trace import METADATA_KEY
+from ..cli import UserError, note, put, shown
+from ..story import METADATA_KEY, Device, Steps, Story, Versions, as_builtins
 from .workload import (
     TOLERANCE,
     WAY_OUT,
@@ -45,6 +46,21 @@ WAIT = 1
 
 
 @dataclass(frozen=True)
+class Subject:
+    """What is recorded: how a trace of it is recognised, and what it needs to run.
+
+    `configuration` says in words how it ran on a workload, once it has run.
+    """
+
+    title: str
+    label: str  # of the range around a forward
+    stores_scores: bool = False
+    cuda_only: bool = False
+    layout: Literal["bhsd", "bshd"] = "bhsd"  # of q, k, v: [batch, heads, seq, head_dim], or …
+    configuration: Callable[[Workload], str | None] | None = None
+
+
+@dataclass(frozen=True)
 class Recording:
     """What one run left behind. `top` are the table's first rows:
     (name, self CPU µs, self device µs or None without a GPU, calls), over all recorded steps."""
@@ -57,38 +73,36 @@ class Recording:
 def record(
     attention: Attention,
     workload: Workload,
+    subject: Subject,
     options: Options,
     *,
     script: str,
-    title: str,
-    label: str,
-    stores_scores: bool,
-    layout: str = "bhsd",
-    synchronise: str = "warm-up",
-    progress=lambda doing: None,
+    variant: str = "",
+    synchronise: Literal["warm-up", "every step", "never"] = "warm-up",
+    progress: Callable[[str], None] = lambda doing: None,
 ) -> Recording:
     """Check `attention`, record it, write trace and table; both files or none.
 
-    `attention` maps q, k, v of `workload.shape` to the output of that shape; with layout "bshd",
-    all four are [batch, seq, heads, head_dim] instead. Where it has a `configuration`, a function
-    that says in words how it runs, the trace keeps its answer. `synchronise`: after the "warm-up",
-    after "every step", or "never" before the end. `progress` is told what is being done.
+    `attention` maps q, k, v of `workload.shape` to the output of that shape; with the layout
+    "bshd", all four are [batch, seq, heads, head_dim] instead. `script` and `variant` name the
+    recording. `synchronise`: after the "warm-up", after "every step", or "never" before the end.
+    `progress` is told what is being done.
 
     Raises UserError for whatever the user can mend: a backend that refuses the shape, memory, a
     wrong result, a folder that cannot be written.
     """
-    variant = options.variant or title
-    mode = "compile" if options.compile else "eager"
+    who, layout = variant or subject.title, subject.layout
     folder = _writable(options.traces / script)
-    name = tag(options, workload)
-    with _explained(variant, workload, stores_scores), torch.no_grad():
+    name = tag(options, workload, variant)
+    with _explained(who, workload, subject.stores_scores), torch.no_grad():
         inputs = workload.inputs()
         if layout == "bshd":  # moved once, before anything is measured
-            inputs = tuple(x.transpose(1, 2).contiguous() for x in inputs)
+            q, k, v = (x.transpose(1, 2).contiguous() for x in inputs)
+            inputs = q, k, v
         if options.compile:
             # Compiled code is cached on disk under a key that does not know which SDPA backend is
             # pinned: unmarked, the backend compiled first would be run for all of them.
-            torch.compiler.config.cache_key_tag = f"{script} {options.variant}"
+            torch.compiler.config.cache_key_tag = f"{script} {variant}"
         forward = torch.compile(attention) if options.compile else attention
         progress("compiling" if options.compile else "first forward")
         output = forward(*inputs)
@@ -96,67 +110,69 @@ def record(
         error = relative_error(*(_heads_first(x, layout) for x in (output, *inputs)))
         if not error <= TOLERANCE[workload.dtype]:
             raise UserError(
-                f"{variant} is wrong on {workload}: relative error {error:.1e} against the float64 "
+                f"{who} is wrong on {workload}: relative error {error:.1e} against the float64 "
                 f"reference, {TOLERANCE[workload.dtype]:.1e} allowed; not recorded"
             )
         del output
         peak = _peak_bytes(forward, *inputs)
         progress(f"recording {options.active} forwards")
-        profiler = _profile(forward, inputs, label, options, synchronise)
+        profiler = _profile(forward, inputs, subject.label, options, synchronise)
 
-    configuration = getattr(attention, "configuration", lambda: None)
-    about = {
-        "script": script,
-        "title": title,
-        "variant": options.variant,
-        "label": label,
-        "shape": list(workload.shape),
-        "dtype": workload.dtype,
-        "mode": mode,
-        "device": _device(workload.device),
-        "versions": _versions(),
-        "steps": {"wait": WAIT, "warmup": options.warmup, "active": options.active},
-        # Compiled, the choice is the compiler's, and it does not tell.
-        "configuration": None if options.compile else configuration(),
-        "peak_bytes": peak,
-        "relative_error": error,
-    }
     progress("writing trace and table")
     on_gpu = workload.device == "cuda"
     averages = profiler.key_averages()
     by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
     table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
-    about["table_totals"] = dict(re.findall(r"^(Self .+ time total): (.+)$", table, re.M))
-    with (
-        _disk_errors(folder),
-        tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch,
-    ):
-        raw = Path(scratch) / "raw.json"
-        profiler.export_chrome_trace(str(raw))
-        trace = with_story(raw.read_bytes() if raw.exists() else b"", about)
-        _publish(Path(scratch), folder, {f"{name}.json": trace, f"{name}.txt": table.encode()})
-    return Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
+    # Compiled, the choice is the compiler's, and it does not tell.
+    configured = None if options.compile or not subject.configuration else subject.configuration
+    story = Story(
+        script=script,
+        title=subject.title,
+        variant=variant,
+        label=subject.label,
+        shape=workload.shape,
+        dtype=workload.dtype,
+        mode=options.mode,
+        device=_device(workload.device),
+        versions=_versions(),
+        steps=Steps(WAIT, options.warmup, options.active),
+        configuration=configured(workload) if configured else None,
+        peak_bytes=peak,
+        relative_error=error,
+        table_totals=dict(re.findall(r"^(Self .+ time total): (.+)$", table, re.M)),
+    )
+    made = Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
+    with _disk_errors(folder):
+        with tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch:
+            raw = Path(scratch) / "raw.json"
+            profiler.export_chrome_trace(str(raw))
+            trace = with_story(raw.read_bytes() if raw.exists() else b"", as_builtins(story))
+        if made.trace.exists():
+            when = datetime.fromtimestamp(made.trace.stat().st_mtime)
+            note(f"{shown(made.trace)} of {when:%Y-%m-%d %H:%M} is replaced")
+        put({made.trace: trace, made.table: table.encode()})
+    return made
 
 
 def _heads_first(x: torch.Tensor, layout: str) -> torch.Tensor:
     return x.transpose(1, 2) if layout == "bshd" else x
 
 
-def tag(options: Options, workload: Workload) -> str:
+def tag(options: Options, workload: Workload, variant: str = "") -> str:
     """The name of the experiment: shape, variant, and whatever is not the default."""
     extra = [
-        options.variant,
+        variant,
         workload.dtype if workload.dtype != "bf16" else "",
         workload.device if workload.device != "cuda" else "",
         f"warmup{options.warmup}" if options.warmup != 1 else "",
         f"active{options.active}" if options.active != 3 else "",
-        "compile" if options.compile else "eager",
+        options.mode,
     ]
     return "_".join([*map(str, workload.shape), *filter(None, extra)])
 
 
-def with_story(trace: bytes, about: dict) -> bytes:
-    """The profiler's trace with `about` inside and without what is nobody's business: the host's
+def with_story(trace: bytes, story: dict) -> bytes:
+    """The profiler's trace with `story` inside and without what is nobody's business: the host's
     name and the path it was first written to.
 
     Raises UserError when the file is not whole: the profiler does not say when the disk is full.
@@ -164,8 +180,8 @@ def with_story(trace: bytes, about: dict) -> bytes:
     trace = re.sub(rb'\n\s*"host_name":\s*"[^"\n]*",?', b"", trace)
     # The last entry of a whole file; the path in it is that of the scratch folder.
     body, whole = re.subn(rb',?\s*"traceName":\s*"[^"\n]*"\s*}\s*$', b"\n}\n", trace)
-    story = json.dumps({METADATA_KEY: about}, indent=2)[1:-1].strip().encode()
-    body = re.sub(rb"\A\s*{", lambda _: b"{\n  " + story + b",", body, count=1)
+    told = json.dumps({METADATA_KEY: story}, indent=2)[1:-1].strip().encode()
+    body = re.sub(rb"\A\s*{", lambda _: b"{\n  " + told + b",", body, count=1)
     try:
         json.loads(body)
     except ValueError:
@@ -212,7 +228,7 @@ def _profile(forward: Attention, inputs, label: str, options: Options, synchroni
 def _compiler_not_imported() -> Iterator[None]:
     """Preparing a trace asks for `torch._inductor`, to read a setting that only compiled code has.
     The question alone imports the whole compiler, which takes longer than torch itself."""
-    lazy = getattr(torch, "_lazy_modules", set())
+    lazy: set[str] = getattr(torch, "_lazy_modules", set())
     waiting = lazy & {"_inductor"}
     lazy -= waiting
     try:
@@ -290,20 +306,6 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _publish(scratch: Path, folder: Path, files: dict[str, bytes]) -> None:
-    """Write all files beside their places, then move them there."""
-    for name, content in files.items():
-        with open(scratch / name, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    for name in files:
-        if name.endswith(".json") and (old := folder / name).exists():
-            made = datetime.fromtimestamp(old.stat().st_mtime)
-            note(f"{shown(old)} of {made:%Y-%m-%d %H:%M} is replaced")
-        os.replace(scratch / name, folder / name)
-
-
 def _top(averages, by: str, on_gpu: bool) -> list[tuple[str, float, float | None, int]]:
     rows = sorted(averages, key=lambda row: getattr(row, by), reverse=True)[:5]
     return [
@@ -317,36 +319,35 @@ def _top(averages, by: str, on_gpu: bool) -> list[tuple[str, float, float | None
     ]
 
 
-def _device(device: str) -> dict:
-    """Name and limits, under the names that Kineto's own `deviceProperties` uses."""
+def _device(device: str) -> Device:
     if device == "cpu":
-        return {"type": "cpu", "name": "CPU"}
+        return Device("cpu", "CPU")
     found = torch.cuda.get_device_properties(0)
-    known = {
-        "computeMajor": "major",
-        "computeMinor": "minor",
-        "numSms": "multi_processor_count",
-        "totalGlobalMem": "total_memory",
-        "warpSize": "warp_size",
-        "maxThreadsPerMultiprocessor": "max_threads_per_multi_processor",
-        "regsPerMultiprocessor": "regs_per_multiprocessor",
-        "sharedMemPerBlock": "shared_memory_per_block",
-        "sharedMemPerBlockOptin": "shared_memory_per_block_optin",
-        "sharedMemPerMultiprocessor": "shared_memory_per_multiprocessor",
-    }
-    limits = {ours: getattr(found, theirs, None) for ours, theirs in known.items()}
-    return {"type": "cuda", "name": found.name, **limits}
+    return Device(
+        "cuda",
+        found.name,
+        compute_major=found.major,
+        compute_minor=found.minor,
+        num_sms=found.multi_processor_count,
+        total_global_mem=found.total_memory,
+        warp_size=getattr(found, "warp_size", None),
+        max_threads_per_multiprocessor=getattr(found, "max_threads_per_multi_processor", None),
+        regs_per_multiprocessor=getattr(found, "regs_per_multiprocessor", None),
+        shared_mem_per_block=getattr(found, "shared_memory_per_block", None),
+        shared_mem_per_block_optin=getattr(found, "shared_memory_per_block_optin", None),
+        shared_mem_per_multiprocessor=getattr(found, "shared_memory_per_multiprocessor", None),
+    )
 
 
-def _versions() -> dict:
+def _versions() -> Versions:
     try:
         from triton import __version__ as triton
     except ImportError:
         triton = None
-    return {
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "cudnn": torch.backends.cudnn.version(),
-        "triton": triton,
-        "python": platform.python_version(),
-    }
+    return Versions(
+        torch=str(torch.__version__),
+        cuda=torch.version.cuda,
+        cudnn=torch.backends.cudnn.version(),
+        triton=triton,
+        python=platform.python_version(),
+    )

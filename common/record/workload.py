@@ -8,13 +8,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
 
 from ..cli import UserError, option, positive
+from ..story import DTYPES, Dtype, Mode
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+TORCH_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 # Relative error allowed against the float64 reference. For the 16-bit types it is twice the spacing
 # of numbers at 1 (2^-7 and 2^-10): inputs, scores, weights and output are each rounded once. In
@@ -39,7 +41,7 @@ class Options:
     heads: int | None = _size(1, "attention heads")
     seq: int | None = _size(2, "tokens in a sequence")
     head_dim: int | None = _size(3, "numbers a head holds for a token")
-    dtype: str = option("bf16", "data type of q, k and v", choices=tuple(DTYPES))
+    dtype: Dtype = option("bf16", "data type of q, k and v", choices=DTYPES)
     device: str = option(
         "auto", "where to run; auto takes CUDA if there is one", choices=("auto", "cuda", "cpu")
     )
@@ -50,7 +52,16 @@ class Options:
     active: int = option(3, "steps to record", type=positive, metavar="N")
     traces: Path = option(Path("traces"), "folder for trace and table", type=Path, metavar="DIR")
 
-    variant = ""  # what a script adds to the name of the experiment, such as its backend
+    def shape(self, device: str) -> tuple[int, int, int, int]:
+        """(batch, heads, seq, head_dim): as given, else the device's own."""
+        batch, heads, seq, head_dim = DEFAULT_SHAPE[device]
+        return (
+            self.batch or batch, self.heads or heads, self.seq or seq, self.head_dim or head_dim
+        )  # fmt: skip
+
+    @property
+    def mode(self) -> Mode:
+        return "compile" if self.compile else "eager"
 
 
 @dataclass(frozen=True)
@@ -61,8 +72,8 @@ class Workload:
     heads: int
     seq: int
     head_dim: int
-    dtype: str
-    device: str
+    dtype: Dtype
+    device: Literal["cuda", "cpu"]
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -74,17 +85,17 @@ class Workload:
     @property
     def score_bytes(self) -> int:
         """Bytes of the score matrix of all heads, in the dtype of the inputs."""
-        return self.batch * self.heads * self.seq**2 * DTYPES[self.dtype].itemsize
+        return self.batch * self.heads * self.seq**2 * TORCH_DTYPES[self.dtype].itemsize
 
     def inputs(self, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """q, k and v: standard normal, each of `self.shape`, drawn on the device."""
         generator = torch.Generator(self.device).manual_seed(seed)
-        return tuple(
-            torch.randn(
-                self.shape, dtype=DTYPES[self.dtype], device=self.device, generator=generator
-            )
+        dtype = TORCH_DTYPES[self.dtype]
+        q, k, v = (
+            torch.randn(self.shape, dtype=dtype, device=self.device, generator=generator)
             for _ in range(3)
         )
+        return q, k, v
 
 
 def choose(options: Options) -> tuple[Workload, str | None]:
@@ -96,10 +107,8 @@ def choose(options: Options) -> tuple[Workload, str | None]:
     why = None if options.device == "cpu" else why_no_cuda()
     if why and options.device == "cuda":
         raise UserError(f"--device cuda: {why}; leave --device out to run on the CPU")
-    device = "cpu" if why or options.device == "cpu" else "cuda"
-    given = (options.batch, options.heads, options.seq, options.head_dim)
-    shape = (size or default for size, default in zip(given, DEFAULT_SHAPE[device], strict=True))
-    return Workload(*shape, options.dtype, device), why
+    device: Literal["cuda", "cpu"] = "cpu" if why or options.device == "cpu" else "cuda"
+    return Workload(*options.shape(device), options.dtype, device), why
 
 
 def why_no_cuda() -> str | None:
@@ -154,7 +163,7 @@ def require_memory(workload: Workload, variant: str, stores_scores: bool) -> Non
     """Raise UserError when the tensors that must exist at once cannot fit: better said before
     trying, and on the CPU there is no second chance."""
     free, where = free_bytes(workload.device)
-    size = DTYPES[workload.dtype].itemsize
+    size = TORCH_DTYPES[workload.dtype].itemsize
     inputs = 4 * workload.batch * workload.heads * workload.seq * workload.head_dim * size
     if stores_scores and workload.score_bytes + inputs > free:
         raise UserError(f"{scores_too_large(workload, variant)}, and {where}; {WAY_OUT}")
@@ -169,7 +178,7 @@ WAY_OUT = "use a shorter --seq, or 04_c with --backend flash, which never stores
 
 
 def scores_too_large(workload: Workload, variant: str) -> str:
-    size = DTYPES[workload.dtype].itemsize
+    size = TORCH_DTYPES[workload.dtype].itemsize
     return (
         f"out of memory: {variant} needs {gib(workload.score_bytes)} for the scores of {workload} "
         f"(batch x heads x seq^2 x {size} bytes)"
@@ -228,7 +237,8 @@ def relative_error(
     )
     wrong = total = 0.0
     for b, h in {(0, 0), (batch - 1, heads - 1)}:
-        expected = causal_attention_rows(*(_float64(x[b, h]) for x in (q, k, v)), rows)
+        one_q, one_k, one_v = (_float64(x[b, h]) for x in (q, k, v))
+        expected = causal_attention_rows(one_q, one_k, one_v, rows)
         wrong += np.square(_float64(output[b, h, rows]) - expected).sum()
         total += np.square(expected).sum()
     return float(np.sqrt(wrong / total))

@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from html import escape
 from statistics import median_low
 
+import msgspec
+
 from ..compare.variants import Group, Refused, Sweep, Variant
+from ..compare.worth import worth_seeing
 from ..read.kernel_names import brief
+from ..read.known import known
 from ..read.observe import Forward, Observation, Step
-from . import report
+from ..read.op_names import chain
+from ..story import Conditions
+from . import tables
+from .words import conditions, duration, microseconds, size, work
+from .worth import in_words
 
 # Colours by what a step does; kinds of one row share one. (light, dark): white words are readable
 # on the first, black ones on the second.
@@ -37,6 +45,14 @@ ROW = {
     **dict.fromkeys(("mul", "div", "add", "sub"), "arithmetic"),
     **dict.fromkeys(("cat",), "copy"),
     **dict.fromkeys(("memset",), "fill"),
+    # of other models than those of this tutorial
+    **dict.fromkeys(("conv", "rnn", "fft"), "matmul"),
+    **dict.fromkeys(("activation", "math", "rope", "optimizer"), "arithmetic"),
+    **dict.fromkeys(("normalization", "pool", "loss", "scan", "sort"), "reduce"),
+    **dict.fromkeys(("index", "embedding", "resize"), "copy"),
+    **dict.fromkeys(("quantize",), "cast"),
+    **dict.fromkeys(("random",), "fill"),
+    **dict.fromkeys(("communication", "routing"), "other"),
 }
 WORD_FITS = 7  # percent of a desktop's lane, from which on a bar has room for its kind
 WORD_FITS_PHONE = 17
@@ -49,14 +65,14 @@ class Bar:
 
     step: Step
     start: int
-    duration: int
+    duration: float
 
 
 def page(
     groups: Sequence[Group], measured: Sequence[Sweep], refused: dict[Refused, str], more: str = ""
 ) -> str:
     """The whole page. `more` is a line below the tables."""
-    devices = dict.fromkeys(one.about["device"]["name"] for one in groups)
+    devices = dict.fromkeys(one.conditions.device.name for one in groups)
     kinds = {
         bar.step.kind for one in groups for variant in one.variants for bar in bars(variant.seen)
     }
@@ -70,7 +86,7 @@ def page(
         *(_group(one, width) for one, width in zip(groups, widths, strict=True)),
         *(_sweep(one, refused) for one in measured),
         "</main><footer>",
-        *(f"<p>{_text(line)}</p>" for line in [*report.footnote(groups).split("\n"), more] if line),
+        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
         "</footer>",
     ]
     return f"{_head()}<body>\n" + "\n".join(body) + "\n</body></html>\n"
@@ -88,35 +104,32 @@ def bars(seen: Observation) -> list[Bar]:
     forward = _median(seen)
     if forward is None:
         return []
-    spans = [
-        (step.gpu.start, step.ns) if step.gpu else (step.ops[-1].start, step.ns)
-        for step in forward.steps
-    ]
-    if any(None in span for span in spans):
+    starts = known(step.gpu.start if step.gpu else step.ops[-1].start for step in forward.steps)
+    times = known(step.ns for step in forward.steps)
+    if starts is None or times is None:
         return []
-    first = min((start for start, _ in spans), default=0)
-    return [
-        Bar(step, start - first, ns) for step, (start, ns) in zip(forward.steps, spans, strict=True)
-    ]
+    first = min(starts, default=0)
+    spans = zip(forward.steps, starts, times, strict=True)
+    return [Bar(step, start - first, ns) for step, start, ns in spans]
 
 
 def _median(seen: Observation) -> Forward | None:
     def time(forward: Forward) -> float | None:
         return forward.gpu_ns if seen.on_gpu else forward.cpu_ns
 
-    known = [one for one in seen.forwards if time(one) is not None]
-    middle = median_low(map(time, known)) if known else None
-    return next((one for one in known if time(one) == middle), None)
+    timed = [(ns, one) for one in seen.forwards if (ns := time(one)) is not None]
+    middle = median_low(ns for ns, _ in timed) if timed else None
+    return next((one for ns, one in timed if ns == middle), None)
 
 
-def scales(groups: Sequence[Group]) -> list[int]:
+def scales(groups: Sequence[Group]) -> list[float]:
     """The nanoseconds that a lane's full width stands for, for each group: the same for eager and
     compiled forwards of one experiment."""
 
-    def experiment(one: Group) -> str:
-        return repr({**one.about, "mode": None})
+    def experiment(one: Group) -> Conditions:
+        return msgspec.structs.replace(one.conditions, mode="eager")
 
-    longest: dict[str, int] = {}
+    longest: dict[Conditions, float] = {}
     for one in groups:
         for variant in one.variants:
             for bar in bars(variant.seen):
@@ -125,25 +138,25 @@ def scales(groups: Sequence[Group]) -> list[int]:
     return [longest.get(experiment(one), 1) for one in groups]
 
 
-def _group(one: Group, width: int) -> str:
+def _group(one: Group, width: float) -> str:
     unit = "GPU" if one.on_gpu else "CPU"
     lanes = "".join(_lane(variant, width) for variant in one.variants)
     return (
-        f"<section><h2>{_text(report.conditions(one.about))}</h2>"
+        f"<section><h2>{_text(conditions(one.conditions))}</h2>"
         f'<div class="lanes">{lanes}{_axis(width)}</div>'
         f'<p class="note">{unit} time of one forward, the one of median time. '
         "The table has means over all of them.</p>"
-        f"{_table(report.conditions(one.about), *report.glance_table(one))}</section>"
+        f"{_table(conditions(one.conditions), *tables.glance_table(one))}</section>"
     )
 
 
-def _lane(variant: Variant, width: int) -> str:
+def _lane(variant: Variant, width: float) -> str:
     seen = variant.seen
     drawn = bars(seen)
     items = "".join(_bar(bar, width) for bar in drawn)
     # A lesson about one kernel begins with that.
-    count = f"<span>{_text(report.work(seen))}</span> · " if len(seen.steps) > 2 else ""
-    name, time = _text(variant.name), _text(report.duration(variant.ns))
+    count = f"<span>{_text(work(seen))}</span> · " if len(seen.steps) > 2 else ""
+    name, time = _text(variant.name), _text(duration(variant.ns))
     lane = (
         f'<ol class="lane" role="list" aria-label="{name}, step by step">{items}</ol>'
         if items
@@ -151,7 +164,7 @@ def _lane(variant: Variant, width: int) -> str:
     )
     return (
         f'<div class="variant"><h3>{name}</h3><p class="time">{time}</p>{lane}'
-        f'<p class="lesson">{count}{_text(report.lesson(variant))}</p></div>'
+        f'<p class="lesson">{count}{_text(in_words(worth_seeing(variant)))}</p></div>'
     )
 
 
@@ -159,7 +172,7 @@ def _row(step: Step) -> str:
     return ROW.get(step.kind, "other")
 
 
-def _bar(bar: Bar, width: int) -> str:
+def _bar(bar: Bar, width: float) -> str:
     left, share = (100 * ns / width for ns in (bar.start, bar.duration))
     classes = [_row(bar.step)]
     if share < THIN:
@@ -169,9 +182,9 @@ def _bar(bar: Bar, width: int) -> str:
     narrow = "" if share >= WORD_FITS_PHONE else ' class="narrow"'
     word = f"<b{narrow}>{_text(bar.step.kind)}</b>" if share >= WORD_FITS else ""
     short = brief(bar.step.kernel) if bar.step.kernel else ""
-    ops = " › ".join(name.removeprefix("aten::") for name in bar.step.path)
+    ops = chain(bar.step.path) if bar.step.path else ""
     tip = (
-        f"<strong>{_text(bar.step.kind)} · {report.microseconds(bar.duration)}</strong> "
+        f"<strong>{_text(bar.step.kind)} · {microseconds(bar.duration)}</strong> "
         f"{_text(short)} "
         f"<code>{_text(bar.step.name)}</code>"
         + (f" <small>launched by {_text(ops)}</small>" if ops and bar.step.gpu else "")
@@ -182,7 +195,7 @@ def _bar(bar: Bar, width: int) -> str:
     )
 
 
-def _axis(width: int) -> str:
+def _axis(width: float) -> str:
     unit, word = (1e6, "ms") if width >= 1e6 else (1e3, "µs")
     marks = "".join(
         f'<span style="left:{100 * ns / width:.4f}%">{ns / unit:g}{f" {word}" if ns else ""}</span>'
@@ -191,11 +204,11 @@ def _axis(width: int) -> str:
     return f'<div class="axis" aria-hidden="true"><div>{marks}</div></div>'
 
 
-def _ticks(width: int) -> list[int]:
+def _ticks(width: float) -> list[int]:
     """From 0 in steps of 1, 2 or 5 of a power of ten; none where its words would not fit."""
     power = 10 ** math.floor(math.log10(width))
     step = next(s for s in (power // 5, power // 2, power, 2 * power) if s and width / s <= 4)
-    return [tick for tick in range(0, width, step) if tick < 0.88 * width]
+    return [tick for tick in range(0, math.ceil(width), step) if tick < 0.88 * width]
 
 
 def _legend(kinds: Iterable[str]) -> str:
@@ -238,23 +251,21 @@ LINE = 15  # between the names at the curves' ends
 
 def _sweep(one: Sweep, refused: dict[Refused, str]) -> str:
     on_gpu = one.groups[0].on_gpu
-    shown = [_curves("time of a forward", one, lambda v: v.ns, report.duration, 10)]
+    shown = [_curves("time of a forward", one, lambda v: v.ns, duration, 10)]
     if on_gpu:
-        shown.append(
-            _curves("peak memory over the inputs", one, lambda v: v.peak_bytes, report.size, 2)
-        )
-    tables = "".join(
+        shown.append(_curves("peak memory over the inputs", one, lambda v: v.peak_bytes, size, 2))
+    figures = "".join(
         f"<h3>{_text(title)}</h3>{_table(title, heads, lines)}"
-        for title, heads, lines in report.sweep_tables(one)
+        for title, heads, lines in tables.sweep_tables(one)
     )
-    gaps = "".join(f"<li>{_text(line)}</li>" for line in report.missing(one, refused))
+    gaps = "".join(f"<li>{_text(line)}</li>" for line in tables.missing(one, refused))
     return (
-        f"<section><h2>By length · {_text(report.conditions(one.about))}</h2>"
+        f"<section><h2>By length · {_text(conditions(one.conditions))}</h2>"
         f'<div class="curves">{"".join(shown)}</div>'
         '<p class="note">Both axes are logarithmic: a power of the length is a straight line, and '
         "its exponent the slope.</p>"
         + (f'<ul class="gaps">{gaps}</ul>' if gaps else "")
-        + f"{tables}</section>"
+        + f"{figures}</section>"
     )
 
 
@@ -268,7 +279,7 @@ def _curves(
     """A chart on two logarithmic axes, the name of each curve at its end."""
     series = {}
     for curve in one.curves.values():
-        points = [(x, value(curve[x])) for x in sorted(curve) if value(curve[x])]
+        points = [(x, y) for x in sorted(curve) if (y := value(curve[x]))]
         if points:
             series[next(iter(curve.values())).name] = points
     if not series:
@@ -339,7 +350,7 @@ def _apart(places: Sequence[float]) -> list[float]:
     moved = list(places)
     for before, this in zip(order, order[1:], strict=False):
         moved[this] = max(moved[this], moved[before] + LINE)
-    bottom = HIGH - BOTTOM
+    bottom: float = HIGH - BOTTOM
     for this in reversed(order):
         moved[this] = min(moved[this], bottom)
         bottom = moved[this] - LINE

@@ -4,32 +4,19 @@ import random
 from itertools import combinations
 
 import pytest
-from build import NVJET, SOFTMAX, forward, recording, recordings, region, trace, write
+from build import NVJET, SOFTMAX, forward, recordings, region
+from seen import look, recorded
 
 from common.cli import UserError
 from common.compare.rows import (
-    Claim,
-    Evidence,
     Row,
     align,
-    answer,
     differences,
-    not_visible,
     parse_guess,
     rows,
     wrappers,
-    yes_if,
 )
-from common.read.observe import VOCABULARY, observe
-from common.read.trace import read
-
-
-def look(tmp_path, *events, name="trace.json", **more):
-    return observe(read(write(tmp_path, trace(*events, **more), name)))
-
-
-def recorded(*what):
-    return observe(read(recording(*what)))
+from common.read.kinds import VOCABULARY
 
 
 def kinds(seen):
@@ -187,52 +174,24 @@ def test_two_calls_of_one_op_are_not_one_wrapper(tmp_path):
 
 def test_naive_against_in_place_differ_by_the_copy_alone():
     pairs = differences(recorded("04_a", "eager"), recorded("04_b", "eager"))
-    assert [(a and a.kind, b and b.kind) for a, b in pairs if not (a and b)] == [("copy", None)]
-    assert [a.kind for a, b in pairs if a and b] == ["matmul", "mul", "mask", "softmax", "matmul"]
+    assert [(one.row.kind, one.b) for one in pairs if not one.in_both] == [("copy", None)]
+    both = [one.row.kind for one in pairs if one.in_both]
+    assert both == ["matmul", "mul", "mask", "softmax", "matmul"]
 
 
 @pytest.mark.parametrize("what", recordings())
 def test_nothing_differs_from_itself(what):
-    assert all(a.kind == b.kind for a, b in differences(recorded(*what), recorded(*what)))
+    for one in differences(recorded(*what), recorded(*what)):
+        assert one.in_both and one.a.kind == one.b.kind
 
 
 def test_differences_are_told_from_both_sides(tmp_path):
     a = look(tmp_path, forward(100, ("matmul", NVJET, 5), ("add", "k", 1)), name="a.json")
     b = look(tmp_path, forward(100, ("matmul", NVJET, 5), ("softmax", SOFTMAX, 2)), name="b.json")
-    sides = [(x and x.kind, y and y.kind) for x, y in differences(a, b)]
+    sides = [(one.a and one.a.kind, one.b and one.b.kind) for one in differences(a, b)]
     assert sorted(sides, key=str) == sorted(
         [("matmul", "matmul"), ("add", None), (None, "softmax")], key=str
     )
     empty = look(tmp_path, region(0, 10), name="c.json")
     assert differences(empty, empty) == []
     assert [(x, y.kind) for x, y in differences(empty, b)] == [(None, "matmul"), (None, "softmax")]
-
-
-# ── Claims ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def refuses(evidence):
-    raise AssertionError("must not be asked")
-
-
-def verdicts(seen, *claims):
-    return [given.verdict for _, given in answer(claims, Evidence(seen, {}))]
-
-
-def test_what_only_a_gpu_can_answer_is_not_asked_of_a_cpu(tmp_path):
-    cpu = look(tmp_path, forward(100, ("mul", "", 0)), device=None)
-    anywhere = Claim("s", lambda evidence: yes_if(True, "seen"), of_gpu=False)
-    assert verdicts(cpu, Claim("s", refuses), anywhere) == ["not visible", "yes"]
-
-
-def test_nothing_is_asked_of_a_trace_without_a_finished_forward(tmp_path):
-    seen = look(tmp_path, region(0, -1), forward(100, ("mul", "k", 5), label="other")[1:])
-    assert verdicts(seen, Claim("s", refuses), Claim("s", refuses, of_gpu=False)) == [
-        "not visible",
-        "not visible",
-    ]
-
-
-def test_answers_carry_their_evidence():
-    assert (yes_if([], "x").verdict, yes_if([0], "x").verdict) == ("no", "yes")
-    assert (not_visible("why").verdict, not_visible("why").evidence) == ("not visible", "why")
