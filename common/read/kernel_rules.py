@@ -142,11 +142,16 @@ class Rule:
     """One family: the pattern its names match from the start, and what follows from a match."""
 
     family: str
-    pattern: re.Pattern[str]
+    source: str  # of the pattern
     example: str
     facts: Mapping[str, object]  # of every name that matches
     words: Mapping[str, str]  # its alphabet of data types
     more: Callable[[re.Match[str], dict], dict] | None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when a name gets as far: all of them would take longer than a small trace."""
+        return re.compile(self.source, re.ASCII)
 
     def read(self, match: re.Match[str]) -> dict:
         facts = dict(self.facts)
@@ -164,7 +169,7 @@ class Rule:
 
 def _rule(family: str, pattern: str, *, example: str, words=DTYPES, more=None, **facts) -> Rule:
     facts = {"tensor_cores": FAMILIES[family].cores} | facts
-    return Rule(family, re.compile(pattern, re.ASCII), example, facts, words, more)
+    return Rule(family, pattern, example, facts, words, more)
 
 
 # ── The few facts that no single token carries ────────────────────────────────────────────────────

@@ -8,11 +8,11 @@ file does not tell whose an event is, it is counted nowhere, and spoken of.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from statistics import mean, stdev
+from statistics import stdev
 from typing import TypeVar
 
 import msgspec
@@ -150,6 +150,10 @@ class Forward:
     launches: int
     made_ops: Callable[[], tuple[Op, ...]]  # a recording has many, and few ask for them
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
+    counts: Counter[str]  # of the steps, by sort
+    # Sum of its GPU events. None when the time of one is unknown or not credible, or when it is not
+    # known which they are.
+    gpu_ns: int | None
     others: tuple[Step, ...] = ()  # what autograd threads launched for it, likewise
     lost: int = 0  # launches without a GPU record
     captured: int = 0  # launches into a CUDA graph
@@ -161,7 +165,7 @@ class Forward:
         return self.made_ops()
 
     def count(self, sort: str) -> int:
-        return sum(step.sort == sort for step in self.steps)
+        return self.counts[sort]
 
     @property
     def launched(self) -> Iterator[Launched]:
@@ -169,12 +173,6 @@ class Forward:
         for step in self.steps:
             if step.on_gpu and step.ns is not None:
                 yield Launched(step.on_gpu.event, step.on_gpu.launch, self.span.thread)
-
-    @property
-    def gpu_ns(self) -> int | None:
-        """Sum of its GPU events. None when the time of one is unknown or not credible, or when it
-        is not known which they are."""
-        return None if self.undecided else time_of(self.steps)
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,7 @@ class Observation:
 
     @property
     def cpu_ns(self) -> float | None:
-        return mean(forward.cpu_ns for forward in self.forwards) if self.forwards else None
+        return _mean([forward.cpu_ns for forward in self.forwards])
 
     @property
     def cpu_spread_ns(self) -> float | None:
@@ -277,14 +275,14 @@ class Observation:
     def gpu_ns(self) -> float | None:
         """Mean over the forwards whose every event has a credible time. One that launched nothing
         took no GPU time, if all that was launched is in the file."""
-        times = self._known_times()
-        return mean(times) if times else None
+        return _mean(self._known_times)
 
     @property
     def gpu_sum_ns(self) -> int | None:
-        times = self._known_times()
+        times = self._known_times
         return sum(times) if times and len(times) == len(self.forwards) else None
 
+    @cached_property
     def _known_times(self) -> list[int]:
         """Of the forwards; where none ran anything on the GPU nothing is known."""
         if not any(forward.steps and forward.steps[0].on_gpu for forward in self.forwards):
@@ -493,12 +491,15 @@ class _Maker:
         for thread, interval in linked.services.workers(span):
             others += self._steps(thread, interval)[0]
         ops = partial(self._ops, span.thread, own)
+        steps = _in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops())
         return Forward(
             span=span,
             cpu_ns=end - start,
             launches=linked.joined.launches(self._counted_here(span, made)),
             made_ops=ops,
-            steps=tuple(_in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops())),
+            steps=tuple(steps),
+            counts=Counter([step.sort for step in steps]),
+            gpu_ns=None if undecided else time_of(steps),
             others=tuple(_in_gpu_order(others)),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
             captured=sum([id(call) in linked.joined.captured for call in made])
@@ -704,4 +705,4 @@ def _that_work_below(ops: Sequence[Op]) -> list[bool]:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return mean(known) if known and len(known) == len(values) else None
+    return sum(known) / len(known) if known and len(known) == len(values) else None

@@ -626,6 +626,30 @@ class _Events:
                         keep_op(Span(once.setdefault(name, name), start, end, thread))
                         keep_id(external)
                         continue
+                if category in CALLS and args is not None and ts.__class__ is float:
+                    name, correlation, external = event.name, args.correlation, args.external
+                    if (
+                        0 < ts < EXACT
+                        and name.__class__ is str
+                        and correlation.__class__ is int
+                        and correlation > 0
+                    ):
+                        start, dur = _nanoseconds(ts), event.dur
+                        known = dur.__class__ is float and 0 <= dur < LONG / 1000
+                        duration = int(dur * 1000 + 0.5) if known else None
+                        if external.__class__ is not int or not 0 < external < 1 << 63:
+                            external = _external(args)
+                        self.calls.append(
+                            Call(
+                                once.setdefault(name, name),
+                                start,
+                                duration,
+                                self._thread(event),
+                                self.shared(correlation),
+                                self.shared(external) if external else None,
+                            )
+                        )
+                        continue
                 if category in WORK:
                     self._keep(event, category, _nanoseconds(ts), _nanoseconds(event.dur))
                 elif category in OLD_CATEGORIES:
