@@ -64,7 +64,10 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
             hidden = path != given and any(
                 part.startswith(".") for part in path.relative_to(given).parts
             )
-            if (place := path.resolve()) in seen or hidden or (given.is_dir() and path.is_dir()):
+            # In a folder regular files alone: nobody asked to wait for a pipe that lies there.
+            if hidden or (given.is_dir() and not path.is_file()):
+                continue
+            if (place := path.resolve()) in seen:
                 continue
             seen.add(place)
             try:
