@@ -11,6 +11,7 @@ import io
 import math
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -94,7 +95,21 @@ def parse(
             help=text.replace("%", "%%"),
             **argument,
         )
-    return options(**vars(parser.parse_args(argv)))
+    asked = options(**vars(parser.parse_args(argv)))
+    if argv is None and getattr(asked, "json", None) is True:
+        _keep_output_alone()
+    return asked
+
+
+def _keep_output_alone() -> None:
+    """What libraries print by themselves (oneDNN's log, say) goes to stderr: the output is one JSON
+    object and nothing else."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        if sys.stdout.fileno() != 1:
+            return
+        output = open(os.dup(1), "w", encoding=sys.stdout.encoding, errors="replace")  # noqa: SIM115
+        os.dup2(2, 1)
+        sys.stdout = output
 
 
 def positive(text: str) -> int:
@@ -239,6 +254,12 @@ def shown(path: Path) -> str:
     with contextlib.suppress(ValueError, RuntimeError, OSError):
         return str(path.resolve().relative_to(Path.cwd()))
     return str(path)
+
+
+def typed(path: Path) -> str:
+    """A path as it is typed into a shell."""
+    text = shlex.quote(shown(path))
+    return f"./{text}" if text.startswith("-") else text
 
 
 def require_writable(name: str, path: Path) -> None:
