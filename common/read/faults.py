@@ -206,9 +206,10 @@ def _why_not_json(data: bytes, at: int, error: str) -> tuple[str, int]:
     that might have been null."""
     if "escape" in error:
         return "invalid \\escape: an unescaped Windows path?", data.rfind(b"\\", 0, at)
-    for first, length in ((b"t", 4), (b"n", 4), (b"f", 5)):
+    # Where it stops depends on whether it keeps what it reads.
+    for first, length in ((b"tn", 4), (b"f", 5), (b"tnf", 1)):
         start = at - length
-        begins = start >= 0 and data[start : start + 1] == first
+        begins = start >= 0 and data[start] in first
         if begins and data[start:at] not in (b"true", b"null", b"false"):
             if re.match(rb"\A\Z|[:,\[\s]", data[max(0, start - 1) : start]):
                 at = at if _in_string(data[:start]) else start
