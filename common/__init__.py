@@ -1,1 +1,9 @@
-"""What the numbered scripts share. The trace file is the border: torch before it, none after it."""
+"""Commands, and what they are made of.
+
+A command's modules take a moment to import, torch some seconds: an interrupt meanwhile is no
+traceback either.
+"""
+
+from . import interrupts
+
+interrupts.stop_quietly()

@@ -8,8 +8,10 @@ import argparse
 import contextlib
 import dataclasses
 import io
+import math
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -17,6 +19,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+
+from .interrupts import interruptible
 
 
 class Dataclass(Protocol):
@@ -42,6 +46,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # The usage block that argparse would print first hides the one line that matters.
         raise UserError(f"{message} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        (file or sys.stdout).write(message)  # argparse would hide a full disk
 
 
 def parse(
@@ -72,6 +79,8 @@ def parse(
     )
     for field in dataclasses.fields(options):
         argument = dict(field.metadata)
+        if argument.get("type") is Path:
+            argument["type"] = path
         positional = argument.pop("positional", False)
         text = argument.pop("help")
         if positional:
@@ -86,7 +95,21 @@ def parse(
             help=text.replace("%", "%%"),
             **argument,
         )
-    return options(**vars(parser.parse_args(argv)))
+    asked = options(**vars(parser.parse_args(argv)))
+    if argv is None and getattr(asked, "json", None) is True:
+        _keep_output_alone()
+    return asked
+
+
+def _keep_output_alone() -> None:
+    """What libraries print by themselves (oneDNN's log, say) goes to stderr: the output is one JSON
+    object and nothing else."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        if sys.stdout.fileno() != 1:
+            return
+        output = open(os.dup(1), "w", encoding=sys.stdout.encoding, errors="replace")  # noqa: SIM115
+        os.dup2(2, 1)
+        sys.stdout = output
 
 
 def positive(text: str) -> int:
@@ -100,15 +123,42 @@ def positive(text: str) -> int:
     return number
 
 
+def positive_number(text: str) -> float:
+    """An argparse type: a number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def path(text: str) -> Path:
+    """An argparse type, for `--traces=~/x` too: there no shell has put the home folder in."""
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        return Path(text).expanduser()
+    return Path(text)
+
+
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
     """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
+    if sys.stderr is None:  # closed; print would take stdout instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 — for as long as the process lives
+    if sys.stdout is None:
+        _stop("standard output is closed; give it a file or a terminal", 2)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # else something that stands in for a file
             stream.reconfigure(errors="replace")  # a pipe on Windows has no "−"
     try:
-        yield
-        sys.stdout.flush()
+        with interruptible():
+            try:
+                yield
+            except SystemExit:  # --help has printed
+                sys.stdout.flush()
+                raise
+            sys.stdout.flush()
     except UserError as error:
         _stop(" ".join(str(error).split()), 2)
     except ModuleNotFoundError as error:
@@ -116,17 +166,32 @@ def one_line_errors() -> Iterator[None]:
             raise
         _stop("recording needs PyTorch; leave --no-default-groups out", 2)
     except BrokenPipeError:
-        # The reader of our output (head, less) has gone: no message, and none from the
-        # interpreter's own flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output (head, less) has gone: no message.
+        _abandon_output()
         sys.exit(1)
+    except OSError as error:
+        # Reading and writing files explains itself; what is left is mostly the output.
+        _abandon_output()
+        what = error.strerror or str(error)
+        if isinstance(error.filename, str | bytes):
+            _stop(f"{shown(Path(os.fsdecode(error.filename)))}: {what}", 2)
+        _stop(f"cannot write the output: {what}", 2)
     except KeyboardInterrupt:
         _stop("interrupted; no half-written file is left", 130)
 
 
+def _abandon_output() -> None:
+    """Nothing more from the interpreter's own flush at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
 def _stop(message: str, code: int) -> NoReturn:
-    _clear()
-    print(f"error: {visible(message)}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        _clear()
+        print(f"error: {visible(message)}", file=sys.stderr, flush=True)
     sys.exit(code)
 
 
@@ -185,9 +250,16 @@ def progress(patience: float = 0, log: bool = False) -> Iterator[Callable[[str],
 
 def shown(path: Path) -> str:
     """A path as short as it can be typed from here."""
-    with contextlib.suppress(ValueError):
+    # Elsewhere than here; a loop of links; a folder we stand in that is no more.
+    with contextlib.suppress(ValueError, RuntimeError, OSError):
         return str(path.resolve().relative_to(Path.cwd()))
     return str(path)
+
+
+def typed(path: Path) -> str:
+    """A path as it is typed into a shell."""
+    text = shlex.quote(shown(path))
+    return f"./{text}" if text.startswith("-") else text
 
 
 def require_writable(name: str, path: Path) -> None:

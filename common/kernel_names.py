@@ -23,7 +23,7 @@ class Options:
 
 
 def kernel_names(options: Options) -> None:
-    if not options.names and sys.stdin.isatty():
+    if not options.names and (sys.stdin is None or sys.stdin.isatty()):
         raise UserError("no kernel names: give them as arguments, or one a line on standard input")
     if isinstance(sys.stdin, io.TextIOWrapper):  # else something that stands in for a file
         sys.stdin.reconfigure(errors="backslashreplace")

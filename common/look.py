@@ -9,7 +9,7 @@ import gc
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cli import UserError, one_line_errors, option, parse, progress
+from .cli import UserError, one_line_errors, option, parse, positive_number, progress
 from .compare.compared import compare
 from .read.labels import is_incidental
 from .read.linked import Linked, link
@@ -54,7 +54,10 @@ class Options:
     )
     salvage: bool = option(False, "read a damaged file as far as it is sound", action="store_true")
     max_gb: float = option(
-        MAX_GB, "the most that a gzip file may unpack to, in GB", type=float, metavar="N"
+        MAX_GB,
+        "the most that a gzip file may unpack to, and a trace take in memory, in GB",
+        type=positive_number,
+        metavar="N",
     )
     json: bool = option(False, "print one JSON object", action="store_true")
 

@@ -127,7 +127,8 @@ def pieces(path, monkeypatch, size=512) -> int:
     """How many pieces a file is read in, with blocks of this size."""
     monkeypatch.setattr(reader, "BLOCK", size)
     try:
-        blocks = reader.utf8(path, reader.read_blocks(path, 1, False, lambda share: None))
+        blocks = reader.read_blocks(path, 1, False, lambda share: None, path)
+        blocks = reader.utf8(path, blocks, path)
         return sum(1 for _ in reader.cut(blocks))
     except reader.NotInPieces:
         return 0

@@ -206,10 +206,14 @@ def _why_not_json(data: bytes, at: int, error: str) -> tuple[str, int]:
     that might have been null."""
     if "escape" in error:
         return "invalid \\escape: an unescaped Windows path?", data.rfind(b"\\", 0, at)
-    # A word that begins as true, false or null do.
-    word = re.search(rb"(?:\A|[:,\[\s])([tfn]\w*)\W*\Z", data[max(0, at - 6) : at])
-    if word and word[1] not in (b"true", b"false", b"null"):
-        at -= len(word[0]) - (word.start(1) - word.start())
+    # Where it stops depends on whether it keeps what it reads.
+    for first, length in ((b"tn", 4), (b"f", 5), (b"tnf", 1)):
+        start = at - length
+        begins = start >= 0 and data[start] in first
+        if begins and data[start:at] not in (b"true", b"null", b"false"):
+            if re.match(rb"\A\Z|[:,\[\s]", data[max(0, start - 1) : start]):
+                at = at if _in_string(data[:start]) else start
+                break
     byte = data[at : at + 1]
     if byte in b"]}" and data[max(0, at - 4096) : at].rstrip().endswith(b","):
         return f"trailing comma before {byte.decode()}", at

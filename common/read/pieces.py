@@ -5,8 +5,11 @@ piece.
 """
 
 import codecs
+import contextlib
 import gzip
 import re
+import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,13 +32,43 @@ class NotInPieces(Exception):
     """The file cannot be cut."""
 
 
+STDIN = Path("-")
+
+
+@contextlib.contextmanager
+def readable_again(path: Path, max_gb: float) -> Iterator[Path]:
+    """A file with the same bytes that can be read more than once: a pipe's are kept in a temporary
+    one meanwhile. Raises UserError for more than `max_gb`."""
+    if path != STDIN and (path.is_file() or path.is_dir() or not path.exists()):
+        yield path
+        return
+    if path == STDIN and (sys.stdin is None or sys.stdin.isatty()):
+        raise UserError("-: nothing is piped in; give a file, or zcat FILE | … -")
+    with tempfile.NamedTemporaryFile(prefix="trace-") as kept:
+        try:
+            with open(0 if path == STDIN else path, "rb", closefd=path != STDIN) as pipe:
+                while block := pipe.read(BLOCK):
+                    kept.write(block)
+                    if kept.tell() > max_gb * 1e9:
+                        raise UserError(
+                            f"{shown(path)}: more than {max_gb:g} GB; --max-gb raises the limit"
+                        )
+            kept.flush()
+        except OSError as error:
+            raise UserError(
+                f"{shown(path)}: cannot be kept in a temporary file: {error.strerror}; "
+                "TMPDIR chooses another folder"
+            ) from error
+        yield Path(kept.name)
+
+
 def read_blocks(
-    path: Path, max_gb: float, salvage: bool, progress: Callable[[float], None]
+    path: Path, max_gb: float, salvage: bool, progress: Callable[[float], None], source: Path
 ) -> Iterator[bytes]:
-    """The file's bytes, unpacked if it is gzip."""
+    """The bytes of `source`, unpacked if it is gzip; errors name `path`."""
     try:
-        with path.open("rb") as file:
-            size = path.stat().st_size or 1
+        with source.open("rb") as file:
+            size = source.stat().st_size or 1
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             source = gzip.GzipFile(fileobj=file) if packed else file
             total = 0
@@ -71,7 +104,7 @@ def _unpack(path: Path, source: gzip.GzipFile, salvage: bool) -> bytes:
     return bytes(block)
 
 
-def utf8(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
+def utf8(path: Path, blocks: Iterator[bytes], source: Path) -> Iterator[bytes]:
     """The text as UTF-8 without a byte order mark."""
     decoder, blank = None, True
     for number, block in enumerate(blocks):
@@ -87,7 +120,7 @@ def utf8(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
     if decoder:
         yield decoder.decode(b"", final=True).encode()
     if blank:
-        packed = _is_packed(path)
+        packed = _is_packed(source)
         raise UserError(
             f"{shown(path)}: empty trace (0 bytes{' after decompression' if packed else ''})"
         )

