@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -125,14 +126,25 @@ def one_line_errors() -> Iterator[None]:
 
 def _stop(message: str, code: int) -> NoReturn:
     _clear()
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 
 def note(message: str) -> None:
     """One line beside the output, on stderr so that `--json` and pipes stay clean."""
     _clear()
-    print(f"note: {message}", file=sys.stderr)
+    print(f"note: {visible(message)}", file=sys.stderr)
+
+
+# What a terminal obeys instead of showing: C0 and C1 controls, and marks that reorder a line.
+_OBEYED = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Text of a stranger's file as it can be printed: what a terminal would obey is spelled out."""
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 # ── Progress ──────────────────────────────────────────────────────────────────────────────────────

@@ -158,6 +158,12 @@ def write(folder: Path, content, name="trace.json") -> Path:
     return path
 
 
+def make(folder: Path, path: str, *steps, **about) -> Path:
+    """A small recording of ours; steps as `forward` takes them."""
+    steps = steps or (("mul", "k", 5),)
+    return write(folder, trace(forward(100, *steps), about=story(**about)), path)
+
+
 def recording(script: str, mode: str = "eager", backend: str = "") -> Path:
     """A shipped recording, such as ("04_c", "compile", "flash")."""
     variant = f"{backend}_" if backend else ""

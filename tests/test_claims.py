@@ -18,9 +18,10 @@ from build import (
     trace,
     write,
 )
+from seen import look
 
 from common.compare import claims
-from common.compare.rows import Evidence
+from common.compare.claims import Claim, Evidence, answer, not_visible, yes_if
 from common.read.observe import observe
 from common.read.trace import read
 
@@ -384,3 +385,33 @@ def test_most_cpu_time_needs_its_rivals():
     given = claims.most_cpu_time("cudnn", ("efficient", "flash"), "04_c_sdpa_attention")(CUDNN)
     assert given.verdict == "not visible"
     assert "efficient flash" in given.evidence
+
+
+# ── Who is asked ──────────────────────────────────────────────────────────────────────────────────
+
+
+def refuses(evidence):
+    raise AssertionError("must not be asked")
+
+
+def verdicts(seen, *claims):
+    return [given.verdict for _, given in answer(claims, Evidence(seen, {}))]
+
+
+def test_what_only_a_gpu_can_answer_is_not_asked_of_a_cpu(tmp_path):
+    cpu = look(tmp_path, forward(100, ("mul", "", 0)), device=None)
+    anywhere = Claim("s", lambda evidence: yes_if(True, "seen"), of_gpu=False)
+    assert verdicts(cpu, Claim("s", refuses), anywhere) == ["not visible", "yes"]
+
+
+def test_nothing_is_asked_of_a_trace_without_a_finished_forward(tmp_path):
+    seen = look(tmp_path, region(0, -1), forward(100, ("mul", "k", 5), label="other")[1:])
+    assert verdicts(seen, Claim("s", refuses), Claim("s", refuses, of_gpu=False)) == [
+        "not visible",
+        "not visible",
+    ]
+
+
+def test_answers_carry_their_evidence():
+    assert (yes_if([], "x").verdict, yes_if([0], "x").verdict) == ("no", "yes")
+    assert (not_visible("why").verdict, not_visible("why").evidence) == ("not visible", "why")

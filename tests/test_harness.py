@@ -12,9 +12,11 @@ import torch.nn.functional as F
 
 from common.cli import UserError
 from common.read.observe import observe
-from common.read.trace import METADATA_KEY, read
+from common.read.trace import read
 from common.record import harness
+from common.record.harness import Subject
 from common.record.workload import Options, Workload
+from common.story import METADATA_KEY
 
 WORK = Workload(1, 2, 32, 16, "fp32", "cpu")
 
@@ -27,11 +29,9 @@ def record(folder, attention=sdpa, work=WORK, stores_scores=False, **options):
     return harness.record(
         attention,
         work,
+        Subject("attention", "fwd", stores_scores),
         Options(traces=folder, **options),
         script="script",
-        title="attention",
-        label="fwd",
-        stores_scores=stores_scores,
     )
 
 
@@ -56,6 +56,24 @@ def test_only_active_steps_are_recorded(tmp_path):
     seen = observe(read(record(tmp_path, counted, warmup=2, active=5).trace))
     assert len(seen.forwards) == 5 and seen.trace.profiler_steps == 5
     assert len(calls) == 1 + 1 + 2 + 5  # check, wait, warm-up, active
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+@pytest.mark.parametrize(
+    ("synchronise", "expected"),
+    [("never", [6]), ("warm-up", [3, 6]), ("every step", [1, 2, 3, 4, 5, 6])],
+)
+def test_when_the_harness_synchronises(monkeypatch, synchronise, expected):
+    """After which of wait 1, warm-up 2, active 3."""
+
+    class OnGpu:
+        is_cuda = True
+
+    steps, after = [], []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: after.append(len(steps)))
+    options = Options(warmup=2, active=3)
+    harness._profile(lambda x: steps.append(x), [OnGpu()], "fwd", options, synchronise)
+    assert after == expected
 
 
 def test_the_table_holds_every_row_whole(tmp_path):
@@ -159,7 +177,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(harness.os, "fsync", full)
+    monkeypatch.setattr("common.cli.os.fsync", full)
     with pytest.raises(UserError, match=r"No space left on device; nothing was kept"):
         record(tmp_path)
     assert not list((tmp_path / "script").iterdir())
@@ -169,7 +187,7 @@ def test_an_interrupt_while_writing_leaves_nothing(tmp_path, monkeypatch):
     def interrupt(descriptor):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(harness.os, "fsync", interrupt)
+    monkeypatch.setattr("common.cli.os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         record(tmp_path)
     assert not list((tmp_path / "script").iterdir())

@@ -5,7 +5,6 @@ Here the kernel runs in Triton's interpreter; on a GPU the same cases run compil
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from common import scripts
 from common.cli import UserError
 from common.record.workload import TOLERANCE, Workload, relative_error
 
@@ -39,7 +39,7 @@ ON_GPU = [
 
 @pytest.fixture(scope="module")
 def script():
-    return runpy.run_path(str(ROOT / SCRIPT))
+    return scripts.load("04_d_kernels_attention")
 
 
 def poisoned(attention, q, k, v):
@@ -52,7 +52,7 @@ def poisoned(attention, q, k, v):
 @pytest.mark.parametrize("work", CASES + (ON_GPU if CUDA else []), ids=str)
 def test_triton_kernel_is_attention(script, work):
     q, k, v = work.inputs(seed=work.seq)
-    output = poisoned(script["triton_attention"], q, k, v)
+    output = poisoned(script.triton_attention, q, k, v)
     assert relative_error(output, q, k, v) <= TOLERANCE[work.dtype]
 
 
@@ -60,15 +60,15 @@ def test_triton_kernel_reads_any_strides(script):
     work = Workload(1, 2, 40, 32, "fp16", DEVICE)
     q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in work.inputs())
     assert not q.is_contiguous()
-    assert relative_error(script["triton_attention"](q, k, v), q, k, v) <= TOLERANCE["fp16"]
+    assert relative_error(script.triton_attention(q, k, v), q, k, v) <= TOLERANCE["fp16"]
     v = v.transpose(2, 3).contiguous().transpose(2, 3)  # not even the last dimension in order
-    assert relative_error(script["triton_attention"](q, k, v), q, k, v) <= TOLERANCE["fp16"]
+    assert relative_error(script.triton_attention(q, k, v), q, k, v) <= TOLERANCE["fp16"]
 
 
 def test_triton_kernel_shares_keys_among_query_heads(script):
     q, _, _ = Workload(1, 4, 20, 16, "fp16", DEVICE).inputs(1)
     k, v, _ = Workload(1, 2, 20, 16, "fp16", DEVICE).inputs(2)
-    output = script["triton_attention"](q, k, v)
+    output = script.triton_attention(q, k, v)
     k, v = (x.repeat_interleave(2, dim=1) for x in (k, v))
     assert relative_error(output, q, k, v) <= TOLERANCE["fp16"]
 
@@ -165,10 +165,9 @@ def test_a_local_kernel_repository_stands_for_the_hub(tmp_path, kernel, reposito
 
 
 def test_a_gpu_beside_is_no_reason_to_hand_triton_tensors_of_the_cpu(script, monkeypatch):
-    build = script["triton_here"]
-    monkeypatch.setitem(build.__globals__, "INTERPRETED", False)
+    monkeypatch.setattr(script, "INTERPRETED", False)
     with pytest.raises(UserError, match="TRITON_INTERPRET=1 in front"):
-        build(Workload(1, 1, 8, 16, "fp16", "cpu"))
+        script.triton_here(Workload(1, 1, 8, 16, "fp16", "cpu"))
 
 
 @pytest.mark.parametrize(
@@ -207,5 +206,5 @@ def test_what_the_hub_refuses_is_said_in_words_that_help(script, monkeypatch, re
 
     monkeypatch.setattr("kernels.get_kernel", refuse)
     with pytest.raises(UserError, match=words) as refused:
-        script["hub"]("a/b")
+        script.hub(None, "a/b")
     assert "trust_remote_code" not in str(refused.value)

@@ -94,6 +94,7 @@ def test_an_op_that_calls_others_has_a_kind_itself():
         (NVJET, "matmul"),
         ("void gemvNSP_kernel<float, float, float, float, 1, 16, 4, 1024>", "matmul"),
         ("fused_moe_kernel", "matmul"),
+        ("void aiter::fmoe_bf16_pertokenFp8_g1u1_silu<int>(int)", "matmul"),
         ("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", "matmul"),
         ("void vllm::rms_norm_kernel<c10::BFloat16, 8, 2>(…)", "normalization"),
         ("_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0E", "normalization"),
@@ -261,6 +262,16 @@ def test_a_convolution_served_by_a_gemm_is_a_convolution():
     assert kind("my_ops::conv_like", name=SGEMM) == "matmul"
 
 
+def test_an_elementwise_kernel_beside_a_gemm_is_no_gemm():
+    """addmm copies its bias into the result first."""
+    copy = (
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::"
+        "native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}>(int)>(int)"
+    )
+    assert kind("aten::linear", "aten::addmm", name=copy) == "copy"
+    assert kind("aten::linear", "aten::addmm", name="unheard_of_kernel") == "matmul"
+
+
 def test_a_copy_of_bytes_is_no_cast():
     path = ("aten::to", "aten::_to_copy", "aten::copy_")
     assert kind(*path, name="Memcpy HtoD (Pageable -> Device)", sort="copy") == "copy"
@@ -311,6 +322,12 @@ def test_a_memset_stays_one():
 )
 def test_a_compiled_kernel_is_what_it_does_itself(name, expected):
     assert kind("Torch-Compiled Region: 0/0", name=name) == expected
+
+
+def test_a_cut_list_of_ops_is_no_list():
+    assert kind_of_name("triton_poi_fused_mul_...") is None
+    assert kind_of_name("triton_poi_fused_mul_add_view_...") == "fused"
+    assert kind_of_name("triton_tem_fused_mm_...") == "matmul"
 
 
 def test_without_a_kernel_the_ops_decide():

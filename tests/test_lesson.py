@@ -3,40 +3,45 @@
 import json
 
 import pytest
-from build import ROOT, forward, recording, story, trace, write
+from build import SCRIPTS, forward, recording, story, trace, write
 
 from common import lesson
 from common.cli import UserError
-from common.compare.rows import Answer, Claim
+from common.compare.claims import Answer, Claim, Expectation
 from common.lesson import Lesson, Options
+from common.record.harness import Subject
 
-FILE = str(ROOT / "04_a_naive_attention.py")
+SCRIPT = SCRIPTS["04_a"]
+SUBJECT = Subject("naive attention", "attn_fwd")
 
 
-def told(name: str) -> Lesson:
-    """A lesson whose one claim says which it is."""
-    claim = Claim(f"this is the {name} lesson", lambda evidence: Answer("yes", "it is"))
-    return Lesson("naive attention", "attn_fwd", guess="matmul softmax", claims=(claim,))
+def never(work):
+    pytest.fail("nothing is built, let alone recorded")
+
+
+def told(name: str) -> Expectation:
+    """Its one claim says which it is."""
+    claim = Claim(f"this is the {name} one", lambda evidence: Answer("yes", "it is"))
+    return Expectation("matmul softmax", (claim,))
 
 
 def run(capsys, replay="", **options) -> dict:
-    never = pytest.fail  # nothing is built, let alone recorded
     options = Options(replay=str(replay), json=True, **options)
-    lesson.run(FILE, told("eager"), told("compiled"), never, options)
+    lesson.run(SCRIPT, Lesson(SUBJECT, told("eager"), told("compiled"), never), options)
     return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(("compile", "name"), [(False, "eager"), (True, "compiled")])
-def test_the_shipped_recording_that_fits_is_laid_beside_its_own_lesson(capsys, compile, name):
+def test_the_shipped_recording_that_fits_is_laid_beside_its_own_expectation(capsys, compile, name):
     found = run(capsys, compile=compile)
     assert found["about"]["mode"] == ("compile" if compile else "eager")
-    assert [claim["claim"] for claim in found["claims"]] == [f"this is the {name} lesson"]
+    assert [claim["claim"] for claim in found["claims"]] == [f"this is the {name} one"]
     assert [pair["guess"] for pair in found["guess"] if pair["guess"]] == ["matmul", "softmax"]
 
 
 def test_a_file_tells_its_mode_itself(capsys):
     found = run(capsys, replay=recording("04_a", "compile"))  # though --compile was not given
-    assert found["claims"][0]["claim"] == "this is the compiled lesson"
+    assert found["claims"][0]["claim"] == "this is the compiled one"
 
 
 def test_a_guess_given_replaces_the_script_s(capsys):
@@ -71,17 +76,18 @@ def test_a_shape_that_is_not_shipped_names_those_that_are(capsys):
 
 def test_the_neighbours_of_a_recording_answer_too(capsys, tmp_path):
     """A claim sees what lies beside the recording, of the same work."""
-    seen = {}
+    seen, keys = {}, [(SCRIPTS[name], "") for name in ("04_a", "04_b")]
 
     def ask(evidence):
-        seen.update(evidence.others)
+        seen.update({key: evidence.others.get(key) for key in keys})
         return Answer("yes", "")
 
-    for script in ("04_a_naive_attention", "04_b_inplace_ops_attention"):
+    for script, _ in keys:
         content = trace(forward(100, ("bmm", "k", 5)), about=story(script=script))
         write(tmp_path / script, content, "t.json")
-    one = Lesson("x", "fwd", guess="matmul", claims=(Claim("?", ask),))
-    options = Options(replay=str(tmp_path / "04_a_naive_attention" / "t.json"), json=True)
-    lesson.run(FILE, one, one, pytest.fail, options)
-    assert set(seen) == {("04_b_inplace_ops_attention", "")}
+    one = Expectation("matmul", (Claim("?", ask),))
+    options = Options(replay=str(tmp_path / SCRIPT / "t.json"), json=True)
+    lesson.run(SCRIPT, Lesson(SUBJECT, one, one, never), options)
+    mine, other = (seen[key] for key in keys)
+    assert mine is None and other.trace.path == tmp_path / SCRIPTS["04_b"] / "t.json"
     capsys.readouterr()

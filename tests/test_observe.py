@@ -28,10 +28,13 @@ from build import (
 )
 
 from common.cli import UserError
+from common.compare.compared import compare
 from common.read.kinds import VOCABULARY
 from common.read.observe import observe
 from common.read.trace import read
-from common.show import report
+from common.show.as_json import as_json
+from common.show.warnings import warnings
+from common.show.words import sums
 
 ALL = pytest.mark.parametrize(("script", "mode", "backend"), recordings())
 SORTS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
@@ -330,7 +333,8 @@ def test_an_op_too_short_to_measure_holds_nothing(tmp_path, duration):
         ("linear addmm", "unheard_of_kernel", "matmul"),
         ("masked_fill masked_fill_", "unheard_of_kernel", "mask"),
         ("masked_fill clone copy_", "copy", "copy"),
-        ("to _to_copy copy_", "copy", "cast"),
+        ("to _to_copy copy_", "unheard_of_kernel", "cast"),
+        ("to _to_copy copy_", "copy", "copy"),  # bytes, moved as they are
         ("softmax _softmax", "unheard_of_kernel", "softmax"),
         ("where scalar_tensor fill_", "unheard_of_kernel", "fill"),
         ("contiguous clone copy_", "unheard_of_kernel", "copy"),
@@ -436,9 +440,9 @@ def test_a_launch_without_a_record_is_lost(tmp_path):
     assert [call.correlation for call in seen.lost] == [77]
     assert [f.count("kernel") for f in seen.forwards] == [1, 0]
     assert [f.lost for f in seen.forwards] == [0, 1]
-    assert report.sums(seen).startswith("at least 0 to 1 kernels a forward (2 forwards, not alike)")
-    assert "GPU at least 5 µs" in report.sums(seen)
-    assert report.as_json(seen)["lost_launches"] == 1
+    assert sums(seen).startswith("at least 0 to 1 kernels a forward (2 forwards, not alike)")
+    assert "GPU at least 5 µs" in sums(seen)
+    assert as_json(compare(seen))["lost_launches"] == 1
     assert [f.launches for f in seen.forwards] == [1, 1]
 
 
@@ -560,8 +564,8 @@ def test_ranks_in_one_file_keep_apart(tmp_path, way, gpus, titles):
     assert [f.gpu_ns for f in seen.forwards] == [9000, 9000, 3000, 3000]
     assert not (seen.undecided or seen.leaked or seen.lost or seen.shared or seen.incredible)
     assert (seen.processes, seen.gpu_busy_ns) == (2, 24_000)
-    assert report.as_json(seen)["processes"] == 2
-    assert "2 processes in one file; what all of them did is counted" in report.warnings(seen)
+    assert as_json(compare(seen))["processes"] == 2
+    assert "2 processes in one file; what all of them did is counted" in warnings(seen)
 
 
 @pytest.mark.parametrize("pid", [575, 576])  # 575 is the first one's own
@@ -626,13 +630,13 @@ def test_whose_work_it_is_cannot_be_told_and_is_not_guessed(tmp_path):
     )
     assert sorted(event.correlation for event in seen.undecided) == [8, 8]
     assert [(f.undecided, f.lost, f.gpu_ns) for f in seen.forwards] == [(1, 0, None)] * 2
-    found = report.as_json(seen)
+    found = as_json(compare(seen))
     for key in ("kernels", "copies", "memsets"):
         assert found[f"{key}_per_forward"] is None
     for key in ("cuda_sum_us", "cuda_us_per_forward", "gpu_busy_us", "gpu"):
         assert found[key] is None
     assert found["undecided_gpu_events"] == 2
-    assert report.sums(seen).startswith("unknown kernels a forward (2 forwards, not alike) · GPU u")
+    assert sums(seen).startswith("unknown kernels a forward (2 forwards, not alike) · GPU u")
     assert any(
         "2 GPU events of a correlation id that several calls" in w for w in found["warnings"]
     )
@@ -645,7 +649,7 @@ def test_two_ranks_under_one_process_id(tmp_path):
     seen = look(tmp_path, rank(0, one, pid=1), rank(1, two, pid=1))
     assert [f.steps for f in seen.forwards] == [(), ()]
     assert (len(seen.undecided), seen.overlapping) == (2, 1)
-    assert any("cannot be told apart" in warning for warning in report.warnings(seen))
+    assert any("cannot be told apart" in warning for warning in warnings(seen))
 
 
 def test_a_call_written_twice_is_one(tmp_path):
@@ -684,7 +688,7 @@ def test_a_label_inside_itself_is_said(tmp_path):
                 [kernel(n, 100 + 10 * n, 5, f"k{n}") for n in (1, 2)])  # fmt: skip
     assert (names(seen, 0), names(seen, 1)) == (["k1", "k2"], ["k2"])
     assert (seen.nested, seen.overlapping) == (1, 0)
-    assert any("counted in both" in warning for warning in report.warnings(seen))
+    assert any("counted in both" in warning for warning in warnings(seen))
 
 
 def test_a_label_on_several_threads_and_streams_at_once(tmp_path):
@@ -696,7 +700,7 @@ def test_a_label_on_several_threads_and_streams_at_once(tmp_path):
     )  # fmt: skip
     assert [names(seen, index) for index in range(3)] == [[f"a{n}", f"b{n}"] for n in (1, 2, 3)]
     assert (seen.nested, seen.overlapping, seen.elsewhere) == (0, 0, 12)
-    assert report.as_json(seen)["streams"] == [1, 2, 3]
+    assert as_json(compare(seen))["streams"] == [1, 2, 3]
     assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (300_000, 100_000)
 
 
@@ -711,7 +715,7 @@ def test_backward_runs_on_another_thread(tmp_path):
         [kernel(n, 200 + 10 * n, 5, f"k{n}") for n in (1, 2, 3, 4)],
     )  # fmt: skip
     assert (names(seen), seen.elsewhere) == (["k1"], 2)
-    assert any("as backward is, by the autograd thread" in w for w in report.warnings(seen))
+    assert any("as backward is, by the autograd thread" in w for w in warnings(seen))
 
 
 @pytest.mark.parametrize(
@@ -744,8 +748,8 @@ def test_apple_s_gpu_leaves_no_events(tmp_path):
               "tid": 1, "ts": 5, "args": {"Device Type": 13, "Bytes": 512}}  # fmt: skip
     seen = look(tmp_path, region(0, 100), op("aten::mul", 5, 20), memory, device=None)
     assert (seen.on_gpu, [step.kind for step in seen.steps]) == (False, ["mul"])
-    assert report.as_json(seen)["kernels_per_forward"] is None
-    assert any("no GPU events in the trace" in warning for warning in report.warnings(seen))
+    assert as_json(compare(seen))["kernels_per_forward"] is None
+    assert any("no GPU events in the trace" in warning for warning in warnings(seen))
 
 
 def test_compiled_regions_and_frames_are_no_labels_of_their_own(tmp_path):

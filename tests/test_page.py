@@ -5,10 +5,13 @@ from html.parser import HTMLParser
 
 import pytest
 from build import RECORDED, SCRIPTS, forward, recording, story, trace, write
-from test_glance import groups, run, sweep_of
+from seen import groups, sweep_of
+from test_glance import run
 
 from common.compare.variants import sweeps
-from common.show import page, report
+from common.read.kinds import VOCABULARY
+from common.show import page
+from common.show.tables import glance_table
 
 VOID = {"meta"}
 
@@ -51,8 +54,9 @@ def lanes(text):
 
 
 def shipped(mode="eager"):
-    post = {"shape": [8, 16, 1024, 64], "dtype": "bf16", "mode": mode}
-    return [one for one in groups(RECORDED) if post.items() <= one.about.items()]
+    post = (8, 16, 1024, 64), "bf16", mode
+    made = [(one, one.conditions) for one in groups(RECORDED)]
+    return [one for one, same in made if (same.shape, same.dtype, same.mode) == post]
 
 
 def test_it_is_well_formed_and_loads_nothing():
@@ -90,7 +94,7 @@ def test_widths_are_the_times_on_one_scale():
 
 def test_eager_and_compiled_lanes_share_a_scale():
     both = groups(recording("04_c", backend="math"), recording("04_c", "compile", "math"))
-    assert [one.about["mode"] for one in both] == ["eager", "compile"]
+    assert [one.conditions.mode for one in both] == ["eager", "compile"]
     eager, compiled = page.scales(both)
     assert eager == compiled
     alone = page.scales(both[1:])[0]
@@ -133,7 +137,7 @@ def test_every_bar_tells_its_kernel_and_its_time():
 def test_the_table_holds_the_figures_of_the_terminal():
     (one, *_) = shipped()
     words = Reader(page.page([one], [], {})).words
-    _, lines = report.glance_table(one)
+    _, lines = glance_table(one)
     assert all(cell in words for line in lines for cell in line if cell)
 
 
@@ -171,6 +175,11 @@ def _luminance(colour):
 def contrast(one, other):
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_every_kind_has_a_colour():
+    assert set(VOCABULARY) <= page.ROW.keys()
+    assert set(page.ROW.values()) == page.COLOURS.keys()
 
 
 def test_words_on_every_colour_can_be_read():

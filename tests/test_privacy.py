@@ -11,7 +11,7 @@ from common.look import Options, look
 from common.read import privacy
 from common.read.privacy import MOST, Finding, scan, scan_file
 from common.read.trace import read
-from common.show import report
+from common.show.words import private
 
 TOKEN = "hf_" + "aB3" * 12  # of no one
 
@@ -187,11 +187,11 @@ def test_counting_stops():
     events = b'{"name": "/home/alice/x.py(1): f"},' * (MOST + 5)
     [found] = scan([b'{"": "a"}, ' + events])
     assert found == Finding("personal path", MOST, True, "/home/…", "name")
-    assert "at least 1000 personal paths (the first in" in report.private([found])
+    assert "at least 1000 personal paths (the first in" in private([found])
 
 
 def test_no_finding_holds_what_was_found():
-    words = report.private(scan([EVERYTHING]))
+    words = private(scan([EVERYTHING]))
     for secret in ("worker", "alice", "10.0", "secret", "aB3", "lab.example"):
         assert secret not in words
 

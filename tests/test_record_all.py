@@ -5,13 +5,15 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from test_glance import run
 
-from common import record_all
+from common import record_all, scripts
 from common.cli import UserError
 from common.compare.variants import TUTORIAL
+from common.record_all import Run
 
 TINY = ["--batch", "1", "--heads", "2", "--seq", "32", "--head-dim", "16", "--device", "cpu"]
 NAIVE, IN_PLACE, SDPA, KERNELS = (
@@ -22,7 +24,7 @@ NAIVE, IN_PLACE, SDPA, KERNELS = (
 
 
 def test_every_variant_in_every_mode_eager_ones_first():
-    made = record_all.experiments(("eager", "compile"), (), [])
+    made = record_all.runs(("eager", "compile"), ())
     assert len(made) == 2 * len(TUTORIAL) == len(set(made))
     assert [one.mode for one in made] == ["eager"] * len(TUTORIAL) + ["compile"] * len(TUTORIAL)
     assert str(made[3]) == "04_c --backend efficient"
@@ -30,15 +32,25 @@ def test_every_variant_in_every_mode_eager_ones_first():
 
 
 def test_a_sweep_is_every_variant_at_every_length():
-    made = record_all.experiments(("eager",), (64, 128), ["--dtype", "fp16"])
+    made = record_all.runs(("eager",), (64, 128))
     assert len(made) == 2 * len(TUTORIAL)
     assert {one.length for one in made} == {64, 128}
-    assert made[0].special == ["--seq", "64"] and made[0].arguments == ("--dtype", "fp16")
+    assert str(made[0]) == "04_a --seq 64"
+    options = made[0].options({"dtype": "fp16", "heads": 3})
+    assert (options.seq, options.dtype, options.heads, options.compile) == (64, "fp16", 3, False)
 
 
-def test_arguments_that_the_scripts_refuse_stop_everything_at_once():
-    with pytest.raises(UserError, match="invalid choice: 'fp8'"):
-        record_all.experiments(("eager",), (), ["--dtype", "fp8"])
+def test_each_run_has_its_script_s_own_options():
+    for one in record_all.runs(("eager", "compile"), ()):
+        options = one.options({"traces": Path("here")})
+        assert (options.variant, options.mode) == (one.variant, one.mode)
+        assert (options.traces, options.seq) == (Path("here"), None)
+
+
+def test_options_that_the_scripts_would_refuse_stop_everything_at_once():
+    done = run("--record", "--dtype", "fp8")
+    assert done.returncode == 2 and "invalid choice: 'fp8'" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_record_everything_on_a_cpu_and_see_it(tmp_path):
@@ -103,51 +115,62 @@ def test_no_variant_of_that_name_is_an_error():
     assert done.stderr.strip() == "error: --only nobody: no variant has such a name"
 
 
-# ── One script, run as its command line runs it ───────────────────────────────────────────────────
+# ── One of many ───────────────────────────────────────────────────────────────────────────────────
+
+
+SMALL = {"batch": 1, "heads": 2, "seq": 32, "head_dim": 16, "device": "cpu"}
+WANTED = [Run(NAIVE, "", "eager"), Run(IN_PLACE, "", "eager")]
 
 
 @pytest.fixture
-def script(tmp_path, monkeypatch):
-    """Write a script that stands where the tutorial's do, and run it as an experiment."""
+def failing(monkeypatch):
+    """Let the naive attention fail, whatever the error."""
 
-    def ran(body):
-        monkeypatch.setattr(record_all, "ROOT", tmp_path)
-        (tmp_path / "04_x.py").write_text(f"import sys, os\nfrom pathlib import Path\n{body}")
-        scratch = tmp_path / "scratch"
-        scratch.mkdir()
-        return record_all._run(record_all.Experiment("04_x", "", "eager"), scratch)
+    def fail(error):
+        def forward(self, q, k, v):
+            raise error
 
-    return ran
+        monkeypatch.setattr(scripts.load(NAIVE).Attention, "forward", forward)
 
-
-def test_a_script_leaves_arguments_and_environment_as_they_were(script):
-    before = list(sys.argv), dict(os.environ)
-    files, why, notes = script(
-        "os.environ['LEFT'] = 'behind'\n"
-        "folder = Path(sys.argv[-1]) / '04_x'\nfolder.mkdir()\n"
-        "(folder / 't.json').write_text('{}')\n"
-        "print('note: by the way', file=sys.stderr)\nprint('a report')"
-    )
-    assert ([path.name for path in files], why, notes) == (["t.json"], "", ["by the way"])
-    assert (sys.argv, dict(os.environ)) == before
+    return fail
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("error", "reason"),
     [
-        ("print('error: too large', file=sys.stderr); sys.exit(2)", "too large"),
-        ("raise IndexError('of a\\nlibrary')", "IndexError: of a library"),
-        ("sys.exit(1)", "it stopped without a reason"),
-        ("pass", "it wrote no trace"),
+        (UserError("too large; take less"), "too large; take less"),
+        (IndexError("of a\nlibrary"), "IndexError: of a library"),
+        (RuntimeError("no such engine\nmore"), "naive attention cannot run .*: no such engine"),
+        (SystemExit(1), None),
+        (KeyboardInterrupt(), None),
     ],
+    ids=repr,
 )
-def test_why_a_script_failed_is_told(script, body, reason):
-    assert script(body)[:2] == ([], reason)
+def test_one_that_fails_says_why_and_the_others_go_on(tmp_path, capsys, failing, error, reason):
+    failing(error)
+    if reason is None:  # whoever stops one wants all of them stopped
+        with pytest.raises(type(error)):
+            record_all.record_all(WANTED, SMALL, tmp_path, False)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+        return
+    made, refused = record_all.record_all(WANTED, SMALL, tmp_path, False)
+    assert [path.parent.name for path in made] == [IN_PLACE]
+    [(who, why)] = refused.items()
+    assert who == ((NAIVE, ""), "eager", None) and re.match(reason, why) and "\n" not in why
+    assert f"note: 04_a: {why}\n" in capsys.readouterr().err
 
 
-def test_an_interrupt_stops_everything(script):
-    with pytest.raises(KeyboardInterrupt):
-        script("sys.exit(130)")
+def test_arguments_and_environment_are_left_as_they_were(tmp_path, capsys):
+    before = list(sys.argv), dict(os.environ), os.getcwd()
+    record_all.record_all(WANTED[:1], SMALL, tmp_path, False)
+    assert (sys.argv, dict(os.environ), os.getcwd()) == before
+    assert capsys.readouterr().out == ""
+
+
+def test_a_note_that_all_would_say_is_said_once(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("common.record.workload.why_no_cuda", lambda: "no driver")
+    record_all.record_all(WANTED, SMALL | {"device": "auto"}, tmp_path, False)
+    assert capsys.readouterr().err.count("note: no driver") == 1
 
 
 def test_a_gpu_that_answers_no_more_stops_everything(monkeypatch):
@@ -156,7 +179,7 @@ def test_a_gpu_that_answers_no_more_stops_everything(monkeypatch):
 
     monkeypatch.setattr(record_all.torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(record_all.torch.cuda, "synchronize", broken)
-    one = record_all.Experiment(SDPA, "flash", "eager")
+    one = Run(SDPA, "flash", "eager")
     with pytest.raises(UserError, match=r"after 04_c --backend flash the GPU .*illegal.* 7 not"):
         record_all._clean_up(one, 7)
 

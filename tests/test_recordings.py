@@ -3,25 +3,26 @@
 import gzip
 
 import pytest
-from build import BACKENDS, SCRIPTS, forward, recording, story, trace, write
+from build import BACKENDS, SCRIPTS, forward, make, recording, story, trace, write
 
 from common.cli import UserError
+from common.compare.variants import TUTORIAL
 from common.read import recordings
 from common.read.observe import observe
 from common.read.trace import read
+from common.story import read_story
 
-SHAPE = [8, 16, 1024, 64]
+SHAPE = (8, 16, 1024, 64)
 SCRIPT = SCRIPTS["04_c"]
+STORY = read_story(story())
 
 
-def make(folder, path, **about):
-    return write(folder, trace(forward(100, ("mul", "k", 5)), about=story(**about)), path)
-
-
-def found(path) -> dict:
-    """{(script, variant): path} of what stands beside a recording."""
-    others = recordings.siblings(observe(read(path)))
-    return {key: seen.trace.path for key, seen in others.items()}
+def found(path, *scripts) -> dict:
+    """{(script, variant): path} of what stands beside a recording, of all that the tutorial and
+    these scripts record."""
+    beside = recordings.Siblings(observe(read(path)))
+    seen = {key: beside.get(key) for key in (*TUTORIAL, *((script, "") for script in scripts))}
+    return {key: one.trace.path for key, one in seen.items() if one}
 
 
 @pytest.mark.parametrize("mode", ["eager", "compile"])
@@ -36,7 +37,7 @@ def test_every_shipped_recording_is_found(mode):
     "change",
     [
         {"variant": "nobody's"},
-        {"shape": [8, 16, 1024, 128]},
+        {"shape": (8, 16, 1024, 128)},
         {"dtype": "fp16"},
         {"mode": "dreaming"},
     ],
@@ -48,8 +49,8 @@ def test_what_is_not_shipped_is_refused_with_what_is(change):
     message = str(caught.value)
     assert f"no shipped recording of {wanted['variant']} " in message
     for backend in BACKENDS:
-        assert f"{backend} bf16 {SHAPE} eager" in message
-        assert f"{backend} bf16 {SHAPE} compile" in message
+        assert f"{backend} bf16 {list(SHAPE)} eager" in message
+        assert f"{backend} bf16 {list(SHAPE)} compile" in message
     assert "--replay FILE" in message
 
 
@@ -63,7 +64,7 @@ def test_names_of_files_tell_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(recordings, "SHIPPED", tmp_path)
     flash = make(tmp_path, "gpu/a/math_compile.json", script="s", variant="flash")
     math = make(tmp_path, "gpu/b/flash_eager.json", script="s", variant="math", mode="compile")
-    shape = story()["shape"]
+    shape = tuple(story()["shape"])
     assert recordings.shipped("s", "flash", shape, "bf16", "eager") == flash
     assert recordings.shipped("s", "math", shape, "bf16", "compile") == math
 
@@ -75,8 +76,8 @@ def test_what_cannot_be_read_or_is_not_ours_is_passed_over(tmp_path):
     write(tmp_path, trace(forward(100, ("mul", "k", 5))), "a/theirs.json")
     write(tmp_path, ours.read_bytes(), "a/table.txt")
     (tmp_path / "folder.json").mkdir()
-    assert [t.path for t in recordings.traces_in(tmp_path)] == [ours, packed]
-    assert list(recordings.traces_in(tmp_path / "nowhere")) == []
+    assert list(recordings.recordings_in(tmp_path)) == [(ours, STORY), (packed, STORY)]
+    assert list(recordings.recordings_in(tmp_path / "nowhere")) == []
 
 
 def test_siblings_are_the_other_recordings_of_the_same_workload():
@@ -102,20 +103,20 @@ def test_another_workload_device_or_version_is_no_sibling(tmp_path, change):
     mine = make(tmp_path, "a/mine.json", script="a")
     make(tmp_path, "b/other.json", script="b", **change)
     same = make(tmp_path, "c/same.json", script="c")
-    assert found(mine) == {("c", ""): same}
+    assert found(mine, "a", "b", "c") == {("c", ""): same}
 
 
 def test_one_s_own_file_is_no_sibling(tmp_path):
-    mine = make(tmp_path, "a/mine.json")
+    mine = make(tmp_path, "a/mine.json", script="a")
     link = tmp_path / "a" / "link.json"
     link.symlink_to(mine)
-    assert found(mine) == found(link) == {}
+    assert found(mine, "a") == found(link, "a") == {}
 
 
 def test_siblings_that_cannot_be_observed_are_passed_over(tmp_path):
     mine = make(tmp_path, "a/mine.json", script="a")
     make(tmp_path, "b/other.json", script="b", label="a label that is not there")
-    assert found(mine) == {}
+    assert found(mine, "b") == {}
 
 
 def test_the_search_goes_no_deeper_than_recordings_lie(tmp_path):
@@ -124,10 +125,10 @@ def test_the_search_goes_no_deeper_than_recordings_lie(tmp_path):
     make(tmp_path, "some/where/deep/other.json", script="b")
     make(tmp_path, "loose.json", script="c")
     beside = make(tmp_path, "traces/other.json", script="d")
-    assert found(mine) == {("d", ""): beside}
+    assert found(mine, "b", "c", "d") == {("d", ""): beside}
 
 
 def test_a_trace_of_somebody_else_has_no_siblings(tmp_path):
-    make(tmp_path, "a/ours.json")
+    make(tmp_path, "a/ours.json", script="a")
     theirs = write(tmp_path, trace(forward(100, ("mul", "k", 5))), "b/theirs.json")
-    assert found(theirs) == {}
+    assert found(theirs, "a") == {}

@@ -15,8 +15,10 @@ from build import ROOT, forward, story, trace, write
 
 from common import share
 from common.cli import UserError
+from common.compare.claims import Expectation
 from common.lesson import Lesson, Options, run
-from common.show import report
+from common.record.harness import Subject
+from common.show.words import size
 
 httpx2 = pytest.importorskip("httpx2", reason="huggingface_hub is not installed")
 
@@ -104,7 +106,7 @@ def test_only_these_files_are_sent_and_nothing_is_deleted(tmp_path, bucket, caps
     assert out == ""
     said = err.splitlines()
     assert said[0].startswith(f"note: sending to huggingface.co/buckets/{BUCKET}, ")
-    assert said[1] == f"note:   {named(path, '04_x/')}, {report.size(path.stat().st_size)}"
+    assert said[1] == f"note:   {named(path, '04_x/')}, {size(path.stat().st_size)}"
     assert said[2] == f"note:   {named(table, '04_x/')}, 9 B"
     assert said[3] == "Syncing"  # after it was said what is sent
 
@@ -227,7 +229,9 @@ def test_what_the_bucket_does_not_list_was_not_shared(tmp_path, bucket, monkeypa
 def lesson(folder: Path, **more) -> None:
     content = trace(forward(100, ("mul", "k", 5)), about=story(script="04_x", variant=""))
     path = write(folder, content, "run.json")
-    run("04_x.py", *[Lesson("test", "fwd", "mul")] * 2, None, Options(replay=str(path), **more))
+    expected = Expectation("mul")
+    test = Lesson(Subject("test", "fwd"), expected, expected, pytest.fail)
+    run("04_x", test, Options(replay=str(path), **more))
 
 
 def test_a_script_shares_after_its_report(tmp_path, bucket, capsys):
@@ -252,7 +256,7 @@ def test_nothing_is_sent_unasked(tmp_path, bucket):
 
 def test_a_bad_name_is_said_before_anything_is_read(tmp_path, bucket):
     with pytest.raises(UserError, match="no bucket's name"):
-        run("04_x.py", None, None, None, Options(replay="no/such/file", upload="traces"))
+        run("04_x", None, Options(replay="no/such/file", upload="traces"))
 
 
 def command(code: str) -> subprocess.CompletedProcess:

@@ -9,6 +9,9 @@ from common.read.observe import observe
 from common.read.survey import survey
 from common.read.trace import read
 from common.show import report
+from common.show.as_json import survey_json
+from common.show.terminal import console
+from common.show.warnings import survey_warnings
 
 
 def look(tmp_path, *events):
@@ -80,9 +83,7 @@ def test_ranks_keep_apart_and_are_summed(tmp_path):
     seen = look(tmp_path, ranks({"ph": "M", "name": "process_name", "args": {}}))
     assert totals(seen.labels) == {"a": (2, 60, 14), "b": (2, 60, 14)}
     assert totals(seen.ops) == {"aten::mul": (2, 36, 14), "aten::add": (2, 36, 14)}
-    assert report.survey_warnings(seen) == [
-        "2 processes in one file; what all of them did is counted"
-    ]
+    assert survey_warnings(seen) == ["2 processes in one file; what all of them did is counted"]
 
 
 def test_whose_work_is_unknown_is_no_label_s(tmp_path, capsys):
@@ -90,12 +91,12 @@ def test_whose_work_is_unknown_is_no_label_s(tmp_path, capsys):
     seen = look(tmp_path, ranks())
     assert totals(seen.labels) == {"a": (2, 60, None), "b": (2, 60, None)}
     assert totals(seen.ops) == {"aten::mul": (2, 36, None), "aten::add": (2, 36, None)}
-    assert report.survey_json(seen)["labels"][0]["gpu_us"] is None
-    report.show_survey(report.console(), seen)
+    assert survey_json(seen)["labels"][0]["gpu_us"] is None
+    report.show_survey(console(), seen)
     assert "60 µs  unknown" in capsys.readouterr().out
     assert totals(seen.kernels) == {"k": (4, 0, 28)}
     assert len(seen.undecided) == 4
-    assert any("4 GPU events of a correlation id" in text for text in report.survey_warnings(seen))
+    assert any("4 GPU events of a correlation id" in text for text in survey_warnings(seen))
 
 
 def test_many_names_are_ten(tmp_path):

@@ -29,18 +29,23 @@ from build import (
 from hypothesis import strategies as st
 
 from common.cli import UserError
+from common.compare.compared import compare
 from common.read import pieces as reader
 from common.read import trace as parser
 from common.read.observe import Observation, observe
 from common.read.trace import Trace, read
 from common.show import report
+from common.show.as_json import as_json
+from common.show.terminal import console
+from common.story import read_story
 
+STORY = read_story(story())
 SMALL = trace(forward(100, ("mul", "k<1>", 7.5), ("softmax _softmax", "copy", 3)))
 
 
 def same(path, other) -> bool:
     """Whether two files read as the same trace."""
-    names = ("about", "devices", "annotations", "ops", "calls", "gpu")
+    names = ("story", "devices", "annotations", "ops", "calls", "gpu")
     a, b = read(path), read(other)
     return all(getattr(a, name) == getattr(b, name) for name in names)
 
@@ -93,7 +98,7 @@ def test_the_events_alone_are_a_trace_too(tmp_path, pack):
     alone = read(write(tmp_path, pack(json.dumps(SMALL["traceEvents"]).encode()), "list.json"))
     whole = read(write(tmp_path, SMALL))
     assert (alone.annotations, alone.ops, alone.gpu) == (whole.annotations, whole.ops, whole.gpu)
-    assert (alone.devices, alone.about) == ((), {})
+    assert (alone.devices, alone.story) == ((), None)
 
 
 @pytest.mark.parametrize(("script", "mode", "backend"), recordings())
@@ -111,7 +116,7 @@ def test_recording_is_read_whole(script, mode, backend):
     for sort, cat in (("kernel", "kernel"), ("copy", "gpu_memcpy"), ("memset", "gpu_memset")):
         assert sum(event.sort == sort for event in found.gpu) == counts.get(cat, 0)
     assert found.profiler_steps == 3
-    assert found.labels == {found.about["label"]: 3}
+    assert found.labels == {found.story.label: 3}
     assert found.devices[0]["name"] == "NVIDIA H200"
 
 
@@ -265,7 +270,7 @@ def test_salvage_keeps_what_stands_around_the_events(tmp_path, monkeypatch, size
         path = write(tmp_path, text.replace(f'"o{number}"', '"o\x01"').encode())
         found = read(path, salvage=True)
         assert [span.name for span in found.ops] == [f"o{i}" for i in range(20) if i != number]
-        assert (found.left_out_events, found.about, len(found.devices)) == (1, story(), 1)
+        assert (found.left_out_events, found.story, len(found.devices)) == (1, STORY, 1)
 
 
 @pytest.mark.parametrize("stands", STANDS)
@@ -424,11 +429,11 @@ def test_processes_and_threads_may_be_called_anything(tmp_path, name):
         event["args"] |= {"stream": name, "device": name}
     seen = observe(read(write(tmp_path, trace(events))))
     assert [step.path for step in seen.steps] == [("aten::mul",)]
-    assert report.as_json(seen)["kernels_per_forward"] == 1
+    assert as_json(compare(seen))["kernels_per_forward"] == 1
 
 
 def test_a_story_counts_when_it_is_whole(tmp_path):
-    assert read(write(tmp_path, trace(region(0, 9), about=story()))).about == story()
+    assert read(write(tmp_path, trace(region(0, 9), about=story()))).story == STORY
     for broken in (
         {},
         [],
@@ -439,7 +444,7 @@ def test_a_story_counts_when_it_is_whole(tmp_path):
         story(versions={}),
         {key: value for key, value in story().items() if key != "script"},
     ):
-        assert read(write(tmp_path, trace(region(0, 9), about=broken))).about == {}
+        assert read(write(tmp_path, trace(region(0, 9), about=broken))).story is None
 
 
 # ── Numbers that JSON does not know ───────────────────────────────────────────────────────────────
@@ -718,10 +723,10 @@ def test_any_fault_is_one_error_or_an_answer(tmp_path, capsys):
             continue
         answers += 1
         assert isinstance(seen, Observation)
-        found = report.as_json(seen)
+        found = as_json(compare(seen))
         json.dumps(found, allow_nan=False)
         assert found["regions"] >= 1
-        report.show(report.console(), seen, pairs=(), guessed=False, lessons={}, claims=())
+        report.show(console(), compare(seen))
     assert 100 < answers < 590  # the faults are neither all fatal nor all harmless
     capsys.readouterr()
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ..cli import UserError
 from ..read.kinds import VOCABULARY, kind_of_op
 from ..read.known import total
-from ..read.observe import Observation, Op, Step
+from ..read.observe import Observation, Op, Step, wrappers
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
@@ -36,12 +36,13 @@ class Row:
 
 def rows(steps: Sequence[Step]) -> list[Row]:
     """The steps as a reader sees them: a memset joins the kernel it prepares, a long run of one
-    op's kernels becomes that op, neighbours of one kind and path are counted together."""
-    level = len(wrappers(steps))
+    op's kernels becomes that op, neighbours of one kind and path are counted together.
+
+    The kernels of a CUDA graph are not their launch's: each is a step of its own.
+    """
+    level = wrappers(steps)
     found: list[Row] = []
-    for op, same_op in groupby(
-        steps, key=lambda step: step.ops[level] if step.ops[level:] else None
-    ):
+    for op, same_op in groupby(steps, key=lambda step: _op_at(step, level)):
         run = tuple(same_op)
         work = [step for step in run if step.kind != "memset"]
         kinds = {step.kind for step in work}
@@ -55,24 +56,31 @@ def rows(steps: Sequence[Step]) -> list[Row]:
                 found.append(Row(step.kind, tuple(waiting)))
                 waiting = []
     merged = []
-    for _, alike in groupby(found, key=lambda row: (row.kind, row.main.path, row.op)):
-        first, *others = alike
-        together = tuple(step for row in (first, *others) for step in row.steps)
-        merged.append(Row(first.kind, together, first.op) if others else first)
+    for _, alike in groupby(found, key=_what_and_whence):
+        same = list(alike)
+        together = tuple(step for row in same for step in row.steps)
+        merged.append(Row(same[0].kind, together, same[0].op) if len(same) > 1 else same[0])
     return merged
 
 
-def wrappers(steps: Sequence[Step]) -> tuple[Op, ...]:
-    """The outermost ops that all steps share: they say nothing about a single step."""
-    chains = [step.ops for step in steps]
-    level = 0
-    while (
-        chains
-        and all(len(chain) > level + 1 for chain in chains)
-        and (len({chain[level] for chain in chains}) == 1)
-    ):
-        level += 1
-    return chains[0][:level] if chains else ()
+def _op_at(step: Step, level: int) -> Op | None:
+    """The op of a depth on the way to a launch; None for what a graph launched, of whose kernels
+    the op around the graph's launch says nothing."""
+    if step.on_gpu and step.on_gpu.graph:
+        return None
+    op = step.op
+    if op is None or op.depth < level:
+        return None
+    while op.depth > level and op.above:
+        op = op.above
+    return op
+
+
+def _what_and_whence(row: Row) -> tuple:
+    main = row.main
+    if main.on_gpu and main.on_gpu.graph:
+        return row.kind, main.name, id(main)  # neighbours of a graph stay apart
+    return row.kind, main.op and main.op.trail, row.op
 
 
 def _kind_of_group(op: Op, steps: Sequence[Step]) -> str:

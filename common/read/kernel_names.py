@@ -36,6 +36,11 @@ class KernelName:
     max_head_dim: int | None = None  # an upper bound, where the name holds no head_dim
     note: str | None = None  # what else the name says, in words
 
+    @property
+    def cut(self) -> bool:
+        """Whether a table cut the name: what follows is not visible."""
+        return self.name.rstrip().endswith(("...", "…"))
+
 
 @functools.lru_cache(maxsize=65536)
 def decode(name: str) -> KernelName:
@@ -101,6 +106,6 @@ def describe(kernel: KernelName) -> str:
         words.append(f"built for {kernel.arch_token}")
     if kernel.note:
         words.append(kernel.note)
-    if kernel.name.rstrip().endswith(("...", "…")):
+    if kernel.cut:
         words.append("the name is cut: what follows is not visible")
     return ", ".join(words)

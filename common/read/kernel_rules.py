@@ -1,12 +1,13 @@
-"""The grammar of kernel names: one rule a kernel family, each with a real name that it decides.
+"""The grammar of kernel names: one rule a kernel family, each with a name that it decides.
 
 How to read this file: `RULES` is the whole knowledge, tried in order; the first whose pattern
 matches the start of the (normalised) name decides. A rule's pattern *is* the family's grammar, and
 its named groups are fields of `KernelName`: `(?P<head_dim>…)` fills `head_dim`. `READ` says how a
 group's text becomes a value; a token it does not know becomes None. What holds for every name of a
 rule stands beside the pattern as keywords, what holds for every name of a family in `families`;
-`more` is a small function for the few facts that no single token carries. `example` is a name from
-a real trace, cut as tables cut it where it is long.
+`more` is a small function for the few facts that no single token carries. `example` is a name that
+the rule decides, from a trace or a published profile, else spelled from the library's source; long
+ones are cut as tables cut them.
 
 Three warnings that the rules keep to. An architecture token (`sm80`, `ampere`) is what the kernel
 was built for, not the GPU it ran on. `f16` in a cuDNN attention kernel means any 16-bit type. And a
@@ -98,7 +99,7 @@ _CPP = rf"(?:c10::|cutlass::|std::)?(?:{'|'.join(_LONG_FIRST)})(?![A-Za-z0-9]|_t
 _GEMM = r"(?:bf16|tf32|[fsiu]\d{1,2}|fp\d{1,2}|u?int\d{1,2}|e4m3|e5m2)"
 _ATEN_OP = (  # what is left of a functor's name when its house style is taken off
     (r"^(?:launch|CUDAFunctor(?:On(?:Self|Other))?)_|^(?:direct|b?float16)_(?=copy)", ""),
-    (r"(?:_?(?:cuda|kernel|impl|out|CUDA|Kernel|Impl|Internal|Functor|functor|Ops))+$", ""),
+    (r"(?:_(?:cuda|kernel|impl|out)|_?(?:CUDA|Kernel|Impl|Internal|[Ff]unctor|Ops))+$", ""),
     (r"(?<=[a-z0-9])(?=[A-Z])", "_"),
 )
 
@@ -427,7 +428,7 @@ RULES: tuple[Rule, ...] = (
         note="plans the tiles of sequences of several lengths",
         example="flash::prepare_varlen_num_blocks_kernel(int, int, int, int const*, int const*)"),
     _rule("FlashMLA", rf"{_NS}(?:flash_fwd_(?:splitkv_)?mla_(?P<note>combine)\w*|"
-        r"get_mla_metadata_kernel)", tensor_cores=False,
+        r"get_mla_metadata_kernel)", tensor_cores=False, direction="forward",
         example="void flash::flash_fwd_splitkv_mla_combine_kernel<cutlass::bfloat16_t, float, long,"
             " 512, 64>(Flash_fwd_mla_params)"),
     _rule("FlashMLA", rf"{_NS}flash_fwd_(?:splitkv_)?mla_\w*(?:<{_NS}Flash_fwd_kernel_traits_mla<"
@@ -543,10 +544,8 @@ RULES: tuple[Rule, ...] = (
     _rule("CUTLASS 3.x GEMM (templates)", rf"{_NS}device_kernel<.{{0,160}}?(?:gemm::kernel::Gemm|"
         r"gemm::Device|grouped_gemm)(?:.*?Mainloop(?P<arch_token>Sm\d+)(?:\w*?(?P<mma>Gmma|Umma))?)?",
         more=lambda m, _: {"tensor_cores": True} if m["mma"] else {},
-        example="void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::"
-            "gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<cute::tuple<int, int, "
-            "int> >, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::"
-            "MainloopSm90ArrayTmaGmmaWarpSpecialized<..."),
+        example="void cutlass::device_kernel<dpsk::grouped_gemm::cuda::fp8_ptp128c::GemmKernel>("
+            "dpsk::grouped_gemm::cuda::fp8_ptp128c::GemmKernel::Params)"),
     _rule("CUTLASS 2.x GEMM (templates)", r"cutlass::Kernel2?<(?:[\w:]+<)?cutlass::gemm::kernel::",
         example="void cutlass::Kernel2<vllm::enable_sm80_to_sm89<cutlass::gemm::kernel::"
             "DefaultGemmWithVisitor..."),
@@ -651,7 +650,7 @@ RULES: tuple[Rule, ...] = (
             "float const*, int, float*, float const*, kernel_grad_params, unsigned long long, int, "
             "float)"),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
-        r"cutlass_\w*cudnn\w*::Kernel2?<\w*cudnn\w*::reduction::", op="split-K reduce",
+        r"cutlass_\w*cudnn\w*::Kernel2?<\w*cudnn\w*::reduction::", op="split-K reduce of a conv",
         example="void cutlass_cudnn_train::Kernel<cutlass_cudnn_train::reduction::kernel::"
             "ReduceSplitK<cutlass_cudnn_train::MatrixShape<4, 128>, ..."),
     _rule("cuDNN other (conv helpers, batch norm, winograd, fft)",
@@ -692,10 +691,10 @@ RULES: tuple[Rule, ...] = (
         r"awq_dequantize_kernel|_mxfp8_block_scaled_matmul_kernel|_lora_(?:shrink|expand)_kernel)"
         r"(?:_\d+)?$",
         example="_sum_bitmatrix_rows"),
-    # of Liger
+    # of Liger and flash-attn
     _rule("Triton (hand-written)", r"(?P<op>_(?:fused_add_)?(?:rms|layer|group)_norm_"
         r"(?P<direction>forward|backward)_kernel|_(?:swiglu|geglu_tanh)_(?:forward|backward)_kernel|"
-        r"_triton_rope|liger_\w+_kernel)(?:_\d+)?$",
+        r"_triton_rope|liger_\w+_kernel|rotary_kernel)(?:_\d+)?$",
         example="_rms_norm_forward_kernel"),
     # of Mamba and flash-linear-attention
     _rule("Triton (hand-written)", r"(?P<op>_chunk_(?:scan|state|cumsum)\w*|_state_passing_\w+|"
@@ -710,6 +709,11 @@ RULES: tuple[Rule, ...] = (
         more=_elementwise,
         example="void at::native::vectorized_elementwise_kernel<4, at::native::AbsFunctor<"
             "long>..."),
+    _rule("ATen vectorized elementwise",
+        rf"{_NS}(?P<casts>vectorized_templated)_elementwise_kernel(?:<{_N}, (?:{_N}, )?)?",
+        more=_elementwise,
+        example="void at::native::vectorized_templated_elementwise_kernel<8, at::native::"
+            "CUDAFunctor_add<float>, std::array<char*, 3ul>, ..."),
     _rule("ATen unrolled elementwise", rf"{_NS}unrolled_elementwise_kernel\w*<(?:{_N}, )?",
         more=_elementwise,
         example="void at::native::unrolled_elementwise_kernel<at::native::FillFunctor<float>, at::"
@@ -805,7 +809,7 @@ RULES: tuple[Rule, ...] = (
             "engine::normalization::..."),
     _rule("apex", r"cu(?:Apply(?:Layer|RMS)Norm|ComputeGrad(?:Input|GammaBeta)|"
         r"ComputePartGradGammaBeta)\w*<|layer_norm::ln_(?P<direction>fwd|bwd)_",
-        example="void layer_norm::ln_fwd_kernel<..."),
+        example="void layer_norm::ln_fwd_kernel<layer_norm::Kernel_traits<__nv_bfloat16, ..."),
     _rule("bitsandbytes", r"(?P<op>k(?:gemm_4bit_inference|(?:Deq|Q)uantize|Optimizer|"
         r"Int8VectorQuant|PreconditionOptimizer)\w*)(?=[<(]|$)",
         example="void kDequantizeBlockwise<float, 512, 64, 8, 2>(float*, unsigned char*, float*, "
@@ -850,7 +854,18 @@ RULES: tuple[Rule, ...] = (
         r"topkGating(?:Softmax)?|moe_fused_gate\w*|moe_sum_\w+)(?=<)",
         example="void moe_align_block_size_small_batch_expert_kernel<int, 256>(int const*, int*, "
             "int*, int*, int, int, unsigned long, bool, int)"),
-    _rule("custom kernel", r"(?P<op>(?:fused_a|router)_gemm_kernel)(?=<)",
+    # DeepSeek's, of its published profiles
+    _rule("custom kernel", r"(?:cuda::)?(?P<op>per_(?:token|channel)_cast_\w+|cast_back_impl|"
+        r"(?:batched_)?swiglu_\w+|batched_transpose|get_fused_mapping|expand_to_fused\w*|"
+        r"reduce_fused_impl|clean_and_count_expert)(?=[<(])",
+        example="void cuda::per_token_cast_to_fp8_with_channels<__nv_bfloat16, 128, false, 128, "
+            "false>(__nv_bfloat16 const*, int, unsigned char*, float*, int, int, int, int, bool, "
+            "float)"),
+    _rule("custom kernel", rf"dpsk::{_NS}{_FN}",
+        example="void dpsk::grouped_gemm::cuda::utils::transpose<512, 128, 4, 4>(unsigned char "
+            "const*, unsigned char*, int, int, int, int)"),
+    _rule("custom kernel",
+        r"(?P<op>(?:fused_a|router)_gemm_kernel|fast_hadamard_transform_kernel)(?=<)",
         example="void fused_a_gemm_kernel<1, 2112, 7168, 16, 8, 256, 16>(__nv_bfloat16*)"),
 
     # AMD

@@ -8,7 +8,8 @@ library's kernel do. `kind_of_step` asks in the order in which the answers can b
     2  the kernel's own function name, where it comes from a library that names kernels for their
        work
     3  the CPU ops that launched it, from the innermost outwards; an op may be a part of another one
-    4  the names of those families whose kernels serve any op (ATen's elementwise ones, CUB)
+    4  the names of those families whose kernels serve any op (ATen's elementwise ones, CUB); before
+       the ops where these are done by a library (`BY_LIBRARIES`)
 
 What is not known stays `other`: a wrong word is worse than none. Backward ops go by the forward's
 name: `aten::silu_backward` and `SiluBackward0` are silu's.
@@ -159,6 +160,11 @@ PART_OF = {
     "copy": frozenset({"cast"}),
 }
 
+# A library or a template does these. An elementwise kernel beside them does something else, and
+# where Inductor names it after them they only say what it is fused behind:
+# triton_poi_fused_addmm_gelu is a gelu.
+BY_LIBRARIES = frozenset(("matmul", "attention", "conv", "rnn", "fft", "communication"))
+
 # Work that Tensor Cores may do: of others (a normalization, a sort) nobody asks. None: unknown.
 MAY_USE_TENSOR_CORES = frozenset(
     ("matmul", "attention", "conv", "rnn", "fft", "scan", "fused", None)
@@ -191,8 +197,9 @@ WORDS = tuple(
         ("index", r"(?:and|store|write|append|gather)\w*cache|kv_buffer|kv_indices"),
         ("attention", rf"attention|{_B}attn{_E}|fmha|{_B}mla{_E}|flash_(?:fwd|bwd)|merge_states?"),
         ("conv", rf"{_B}conv(?:[123]d|olution)?(?![a-z0-9])|winograd|[dw]grad|im2(?:d2)?_?col"),
+        ("rnn", rf"{_B}(?:lstm|gru|rnn){_E}"),
         ("fused", rf"norm\w*{_B}(?:m?rope|rotary)|{_B}(?:m?rope|rotary)\w*norm"),
-        ("matmul", rf"gemm|gemv|mat_?mul|{_B}mm{_E}|fused_moe{_E}|bmm"),
+        ("matmul", rf"gemm|gemv|mat_?mul|{_B}b?mm{_E}|fused_moe{_E}|{_B}fmoe{_E}"),
         (
             "normalization",
             r"(?:rms|layer|group|batch|qk|instance|weight|l2)[_ ]?norm|"
@@ -203,22 +210,20 @@ WORDS = tuple(
         ("loss", r"cross_entropy|nll_loss|mse_loss"),
         (
             "routing",
-            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|get_dispatch_layout|bitmatrix",
+            rf"{_B}moe{_E}|expert|routing|router|gating|finalize|bitmatrix|expand_input_rows|"
+            r"to_fused|reduce_fused|fused_mapping",
         ),
         ("activation", rf"act_and_mul|{_B}(?:silu|gelu|swiglu|geglu|relu|mish){_E}"),
-        ("quantize", r"quant|fp8|cast_transpose|qparam"),
+        ("quantize", r"quant|fp8|cast_(?:and_)?transpose|cast_back|qparam"),
         ("softmax", r"soft_?max"),
         ("compare", rf"{_B}compare"),
         ("random", r"sampling|dropout|distribution_elementwise|bernoulli"),
         ("pool", r"pool(?!ed)"),
         ("resize", r"upsample"),
-        ("sort", rf"{_B}sort|radix_?sort|merge_?sort|onesweep|{_B}top_?k{_E}"),
+        ("sort", rf"{_B}sort|radix_?(?:sort|find)|merge_?sort|onesweep|{_B}top_?k{_E}"),
         ("scan", r"scan|cum_?sum|prefix_sum|state_passing|chunk_state|delta_rule"),
         ("embedding", r"embedding"),
-        (
-            "index",
-            r"gather|scatter|index|indices|permute|bucketize",
-        ),
+        ("index", r"gather|scatter|index|indices|permute|bucketize"),
         ("reduce", rf"{_B}(?:device_?)?reduce"),
         ("copy", r"copy|transpose|nchw|nhwc"),
     )
@@ -240,7 +245,11 @@ def kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
     by_name = kind_of_kernel(kernel)
     if by_name and not FAMILIES[kernel.family].of_op:
         return by_ops if by_ops in PART_OF.get(by_name, ()) else by_name
-    return by_ops or ("copy" if sort == "copy" else by_name) or "other"
+    if sort == "copy":
+        return by_ops or "copy"
+    if by_name and by_ops in BY_LIBRARIES:
+        return by_name  # the bias that addmm copies, beside the GEMM
+    return by_ops or by_name or "other"
 
 
 def kind_of_path(path: tuple[str, ...]) -> str | None:
@@ -314,16 +323,14 @@ _FUSED = re.compile(
 )
 _KIND_OF_FUSED = {op.strip("_"): kind for op, kind in KIND_OF_OP.items()}
 
-# Inductor calls a library for these, or fills a template. In the name of another kernel they say
-# where its input came from: triton_poi_fused_addmm_gelu is a gelu behind an addmm.
-_ELSEWHERE = frozenset(("matmul", "attention", "conv", "rnn", "fft", "communication"))
-
 
 def _kind_of_fused(kernel: KernelName) -> str | None:
     """From the op names in an Inductor kernel's name: one kind, or fused."""
     found = [_KIND_OF_FUSED[op] for op in _FUSED.findall(kernel.op or "")]
     if kernel.tensor_cores is None:  # a template: no other kernel of Inductor's could have any
-        found = [kind for kind in found if kind in _ELSEWHERE][:1]
+        found = [kind for kind in found if kind in BY_LIBRARIES][:1]
         return found[0] if found else None
-    here = set(found) - _ELSEWHERE
-    return here.pop() if len(here) == 1 else "fused" if found else None
+    here = set(found) - BY_LIBRARIES
+    if len(here) == 1 and not kernel.cut:
+        return here.pop()
+    return "fused" if len(here) > 1 or (found and not kernel.cut) else None

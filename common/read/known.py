@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 def known(values: Iterable[T | None]) -> list[T] | None:
@@ -16,7 +17,11 @@ def known(values: Iterable[T | None]) -> list[T] | None:
     return found
 
 
-def total(numbers: Iterable[float | None]) -> float | None:
+def total(numbers: Iterable[N | None]) -> N | None:
     """Their sum, or None when one is unknown."""
-    found = known(numbers)
-    return None if found is None else sum(found)
+    found: N | None = None
+    for number in numbers:
+        if number is None:
+            return None
+        found = number if found is None else found + number
+    return 0 if found is None else found

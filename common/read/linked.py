@@ -26,12 +26,12 @@ class Linked:
         """Every GPU event of a credible time, with its launch."""
         for event in (*self.joined.leaked, *self.joined.undecided):
             if id(event) not in self.timeless:
-                yield Launched(event, None, None, None)
+                yield Launched(event, None, None)
         for thread, working in self.placed.threads.items():
-            for call, moment in zip(working.calls, working.moments, strict=True):
+            for call in working.calls:
                 for event in self.joined.answers.get(id(call), ()):
                     if id(event) not in self.timeless:
-                        yield Launched(event, call, thread, moment)
+                        yield Launched(event, call, thread)
 
 
 def link(trace: Trace) -> Linked:

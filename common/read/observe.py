@@ -2,9 +2,9 @@
 
 A *forward* is one range of the region's label. Its GPU work is joined by correlation id to the
 calls made inside the range on the range's own thread: never by time, for the GPU runs behind the
-CPU and the work of one forward ends long after its range. What autograd threads launch for the range
-while it waits stands beside that, apart. Processes count the ids each for itself: where the file
-does not tell whose an event is, it is counted nowhere, and spoken of.
+CPU and the work of one forward ends long after its range. What autograd threads launch for the
+range while it waits stands beside that, apart. Processes count the ids each for itself: where the
+file does not tell whose an event is, it is counted nowhere, and spoken of.
 """
 
 from bisect import bisect_left
@@ -453,7 +453,7 @@ class _Maker:
         return Forward(
             span=span,
             cpu_ns=end - start,
-            launches=linked.joined.launches(made),
+            launches=linked.joined.launches(self._counted_here(span, made)),
             ops=ops,
             steps=tuple(_in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops)),
             others=tuple(_in_gpu_order(others)),
@@ -464,6 +464,15 @@ class _Maker:
             else 0,
             undecided=undecided,
         )
+
+    def _counted_here(self, span: Span, made: Sequence[Call]) -> list[Call]:
+        """The calls of a range: of those that ran anything the ones that count for it, though they
+        be stamped elsewhere."""
+        silent = [call for call in made if id(call) not in self._linked.joined.answers]
+        if (working := self._linked.placed.threads.get(span.thread)) is None:
+            return silent
+        numbers = working.within(span.start, span.end or span.start)
+        return silent + working.calls[numbers.start : numbers.stop]
 
     def _ops(self, thread: Thread, interval: Interval) -> tuple[int, list[Op]]:
         """The ops that begin in an interval of a thread, parents before children, and the index of
@@ -511,7 +520,7 @@ class _Maker:
                 credible = id(event) not in self._linked.timeless
                 steps.append(self._step(event, call, op, credible))
                 if credible:
-                    launched.append(Launched(event, call, thread, working.moments[number]))
+                    launched.append(Launched(event, call, thread))
         return steps, launched, undecided
 
     def _step(self, event: GpuEvent, call: Call, op: Op | None, credible: bool) -> Step:
@@ -530,12 +539,13 @@ class _Maker:
 def _inside_each_other(ranges: Sequence[Span]) -> tuple[int, int]:
     """How many ranges lie inside another one of their thread, and how many only begin there."""
     nested = overlapping = 0
-    until: dict = {}
+    until: dict[Thread, int] = {}
     for span in ranges:
-        end = until.get(span.thread, 0)
-        nested += span.end <= end
-        overlapping += span.start < end < span.end
-        until[span.thread] = max(end, span.end)
+        end, its = until.get(span.thread), span.end or span.start
+        if end is not None:
+            nested += its <= end
+            overlapping += span.start < end < its
+        until[span.thread] = its if end is None else max(end, its)
     return nested, overlapping
 
 

@@ -1,10 +1,10 @@
 """Whose GPU time it is: every microsecond has a label, or is said to have none.
 
-Work belongs to the labels that are open on its own thread when it is launched. Backward does not run
-there: the thread that calls `backward()` waits, and an autograd thread works for it. That thread's
-work, all of it while the other waits and final callbacks included, is the waiting label's. It is
-decided from the events and never from a label's name: a thread waits where none of its ops and calls
-begins, and it is the one that was waited for if an autograd thread evaluated its graph meanwhile.
+Work belongs to the labels that are open on its own thread when it is launched. Backward does not
+run there: the thread that calls `backward()` waits, and an autograd thread works for it. All that
+it launches while the other waits, final callbacks included, is the waiting label's. It is decided
+from the events and never from a label's name: a thread waits where none of its ops and calls
+begins, and an autograd thread works for it if it evaluates a graph meanwhile.
 Of several threads that wait it is the one whose forward ops are differentiated, by the sequence
 numbers that forward and backward ops share; else the one whose wait holds all that the others' do;
 else nobody's.
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .join import Joined, Placed
+from .known import total
 from .lanes import Lanes, by_thread
 from .trace import EVALUATE, Call, GpuEvent, Span, Thread, Trace
 
@@ -87,16 +88,6 @@ class Ledger:
 
     def over(self, intervals: Iterable[Interval]) -> int | None:
         return total(self.between(*interval) for interval in intervals)
-
-
-def total(amounts: Iterable[int | None]) -> int | None:
-    """None where one is unknown."""
-    found = 0
-    for amount in amounts:
-        if amount is None:
-            return None
-        found += amount
-    return found
 
 
 # ── Who works for whom ────────────────────────────────────────────────────────────────────────────
@@ -373,6 +364,11 @@ class Owners:
         return total(self._over(self._labelled))
 
     @property
+    def launched(self) -> int | None:
+        """All whose launch is in the file."""
+        return total(ledger.between(-INFINITE, INFINITE) for ledger in self._ledgers.values())
+
+    @property
     def unlinked_backward(self) -> int | None:
         """What backward ops launched whose forward op is not known."""
         return self._unlinked if self.services.links.known else None
@@ -419,6 +415,11 @@ class Owners:
         return ledgers
 
     # ── One range ─────────────────────────────────────────────────────────────────────────────────
+
+    def during(self, span: Span) -> int | None:
+        """Nanoseconds of what was launched in a range, and for it."""
+        around = {span.thread: [Interval(span.start, span.end or span.start)]}
+        return total(self._over(around))
 
     def workers(self, span: Span) -> Iterator[tuple[Thread, Interval]]:
         """The autograd threads that work for the range, and when."""

@@ -25,11 +25,13 @@ _SPELLING = (
     (re.compile(r"^std::enable_if<.{1,300}?>::type +"), ""),  # its condition may compare: 8>0
     (re.compile(r"void (?=\w)"), ""),  # return types
 )
+# What ROCm calls the descriptor of a kernel.
+_DESCRIPTOR = re.compile(r"(?:\.kd| \[clone \.[\w.]+\])$")
 _CUT = re.compile(r"[0-9A-Za-z]*(?:\.\.\.|…)$")
 
 
 def normalise(name: str) -> str:
-    text = name.strip()[:_LONGEST]
+    text = _DESCRIPTOR.sub("", name.strip()[:_LONGEST])
     if text.endswith(("...", "…")):
         text = _CUT.sub("…", text)  # a token cut in half would be read wrong
     if text.startswith("_Z"):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .communication import Moved, communication
 from .linked import Linked, link
 from .owners import merged
 from .trace import GpuEvent, Trace
@@ -42,6 +43,15 @@ class Label:
     backward: int | None  # GPU time of the backward of its forward ops, wherever that ran
 
 
+@dataclass(frozen=True, slots=True)
+class ProfilerStep:
+    """One step of the profiler's schedule. Nanoseconds; None is unknown."""
+
+    name: str
+    cpu: int
+    gpu: int | None  # of what was launched in it, by autograd threads for it too
+
+
 @dataclass(frozen=True)
 class Survey:
     trace: Trace
@@ -52,6 +62,8 @@ class Survey:
     kernels: tuple[Total, ...]  # the most expensive ones; copies and memsets among them
     ops: tuple[Total, ...]
     usage: Usage
+    steps: tuple[ProfilerStep, ...]
+    communication: tuple[Moved, ...]
 
 
 def survey(linked: Linked | Trace) -> Survey:
@@ -77,6 +89,12 @@ def survey(linked: Linked | Trace) -> Survey:
         _ordered(kernels.values())[:TOP],
         _ordered(_ops(linked).values())[:TOP],
         usage(linked.launched(), linked.culprits),
+        tuple(
+            ProfilerStep(span.name, span.end - span.start, owners.during(span))
+            for span in trace.annotations
+            if span.is_profiler_step and span.end is not None
+        ),
+        communication(trace.gpu),
     )
 
 
@@ -92,6 +110,7 @@ def _ordered(totals: Iterable[Total]) -> tuple[Total, ...]:
 def _labels(linked: Linked) -> tuple[Label, ...]:
     counts: dict[str, int] = {}
     times: dict[str, dict] = {}
+    # A range without its time; and a label none of whose ranges ended.
     unknown: set[str] = {one.name for one in linked.trace.untimed if one.sort == "region"}
     for span in linked.trace.annotations:
         if span.is_profiler_step:
@@ -103,6 +122,7 @@ def _labels(linked: Linked) -> tuple[Label, ...]:
     for one in linked.trace.untimed:
         if one.sort == "region" and not one.name.startswith("ProfilerStep#"):
             counts[one.name] = counts.get(one.name, 0) + 1
+    unknown |= {name for name, on_threads in times.items() if not on_threads}
     overlapping = _overlapping(linked.trace.gpu)
     found = []
     for name, count in counts.items():
@@ -122,7 +142,7 @@ def _labels(linked: Linked) -> tuple[Label, ...]:
                 None if name in unknown else owned.own,
                 None if name in unknown else owned.others,
                 gpu,
-                busy,
+                None if gpu is None else busy,
                 owned.backward,
             )
         )

@@ -63,6 +63,12 @@ GPU: dict[str, Sort] = {
 CPU = CALLS | {"cpu_op", "user_annotation"}
 WORK = CPU | GPU.keys()
 SORTS = {"cpu_op": "op", "user_annotation": "region"}
+# Of events that viewers draw: they repeat what others say, or say nothing of work.
+DRAWN = {
+    "gpu_user_annotation", "cuda_sync", "cuda_event", "python_function", "overhead", "Trace",
+    "cuda_profiler_range", "cpu_instant_event", "cuda_runtime_sync", "mtia_insight",
+    "mtia_counters", "xpu_sync",
+}  # fmt: skip
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 EVALUATE = "autograd::engine::evaluate_function"  # around the ops of one backward node
 PROFILER_STEP = "ProfilerStep#"
@@ -211,6 +217,7 @@ class Trace:
     odd_events: int = 0  # read without a field of a foreign type, or left out as no objects
     unread_work: int = 0  # work events of a phase other than X, B and E, left out
     unpaired: int = 0  # ends (E) whose begin is not in the file, left out
+    unread: tuple[tuple[str, int], ...] = ()  # categories that look like an accelerator's
     nodes: tuple[Node, ...] = ()  # the backward ops, and the forward ops they may belong to
     arrows: tuple[Arrow, ...] = ()  # some from each forward thread
 
@@ -468,6 +475,7 @@ class _Events:
         self.once: dict = {}
         self._threads: dict = {}
         self._recent = [0] * RECENT  # ids: a launch and its work carry the same, near each other
+        self._unread: dict[str, int] = {}
         self._op_ids = array("I")
         self._sequences: list[array] = [array("q"), array("q"), array("q")]  # op, number, thread
         self._begun: dict[Any, Thread] = {}  # arrows without their end
@@ -516,6 +524,8 @@ class _Events:
                     self._keep(event, category, _nanoseconds(event.ts), _nanoseconds(event.dur))
                 elif category in OLD_CATEGORIES:
                     self._old = True
+                elif category not in DRAWN:
+                    self._look_at_unread(event)
             elif phase == "M":  # whoever comes next is yet to be seen
                 self.process = None
             elif phase == "B" or phase == "E":
@@ -526,6 +536,13 @@ class _Events:
                 self._arrow(event)
             elif event.cat in WORK:
                 self.unread_work += 1
+
+    def _look_at_unread(self, event: _Event) -> None:
+        """Work of an accelerator that nobody here knows carries what others' carries."""
+        args = event.args
+        if args and (args.stream is not None or args.correlation is not None):
+            category = str(event.cat)
+            self._unread[category] = self._unread.get(category, 0) + 1
 
     def _number(self, args: _Args) -> None:
         """Remember the sequence number of the op that comes next."""
@@ -735,6 +752,7 @@ class _Events:
             odd_events=self.odd_events,
             unread_work=self.unread_work,
             unpaired=self.unpaired,
+            unread=tuple(sorted(self._unread.items(), key=lambda one: -one[1])),
             nodes=nodes,
             arrows=tuple(chain.from_iterable(self._arrows.values())),
         )

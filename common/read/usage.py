@@ -90,7 +90,6 @@ class Launched(NamedTuple):
     event: GpuEvent
     call: Call | None
     thread: Thread | None  # for which the call counts
-    moment: int | None  # at which it counts
 
 
 def usage(launched: Iterable[Launched], culprits: "Culprits") -> Usage:
@@ -217,22 +216,21 @@ class Culprits:
             return None, None, sum(end - start for start, end, _ in gaps), dict(by)
         launch_bound = waiting = unknown = 0
         for start, end, one in gaps:
-            if one.moment is None or one.thread is None:
+            if one.call is None or one.thread is None:
                 unknown += end - start
                 by[NOT_IN_FILE].add(end - start)
-            elif one.moment < start:
+            elif one.call.start < start:
                 waiting += end - start
-                by[self._already(start, end, one)].add(end - start)
+                by[self._already(start, end, one.call)].add(end - start)
             else:
                 launch_bound += end - start
-                by[self._most(one.thread, start, one.moment)].add(end - start)
+                by[self._most(one.thread, start, one.call.start)].add(end - start)
         return launch_bound, waiting, unknown, dict(by)
 
-    def _already(self, start: int, end: int, one: Launched) -> str:
+    def _already(self, start: int, end: int, call: Call) -> str:
         """A launch before the stretch: what is waited for is on the GPU, or the call itself takes
         so long."""
-        call = one.call
-        if call and call.duration and call.start + call.duration > (start + end) // 2:
+        if call.duration and call.start + call.duration > (start + end) // 2:
             return call.name
         return ALREADY
 

@@ -45,6 +45,14 @@ ROW = {
     **dict.fromkeys(("mul", "div", "add", "sub"), "arithmetic"),
     **dict.fromkeys(("cat",), "copy"),
     **dict.fromkeys(("memset",), "fill"),
+    # of other models than those of this tutorial
+    **dict.fromkeys(("conv", "rnn", "fft"), "matmul"),
+    **dict.fromkeys(("activation", "math", "rope", "optimizer"), "arithmetic"),
+    **dict.fromkeys(("normalization", "pool", "loss", "scan", "sort"), "reduce"),
+    **dict.fromkeys(("index", "embedding", "resize"), "copy"),
+    **dict.fromkeys(("quantize",), "cast"),
+    **dict.fromkeys(("random",), "fill"),
+    **dict.fromkeys(("communication", "routing"), "other"),
 }
 WORD_FITS = 7  # percent of a desktop's lane, from which on a bar has room for its kind
 WORD_FITS_PHONE = 17

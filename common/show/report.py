@@ -12,17 +12,15 @@ from rich.text import Text
 from ..cli import shown
 from ..compare.claims import Answered
 from ..compare.compared import Compared
-from ..compare.rows import Pair, Row, differences, wrappers
-from ..read.kernel_names import brief, decode
+from ..compare.rows import Pair, Row, differences, rows
 from ..read.known import total
-from ..read.observe import Observation, Step
+from ..read.observe import Observation, wrappers
 from ..read.op_names import chain, said
-from ..read.survey import Survey
 from .terminal import print_plain
-from .warnings import survey_warnings, warnings
+from .warnings import trust, warnings
 from .words import (
-    duration,
     headline,
+    idle,
     microseconds,
     percent,
     plural,
@@ -32,7 +30,6 @@ from .words import (
     what_ran,
 )
 
-MOST = 20  # labels of a list
 MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "yellow")}
 
 
@@ -43,10 +40,16 @@ def show(out: Console, compared: Compared) -> None:
     """The picture, what the guess missed, what to look for, the sums and the warnings."""
     seen = compared.seen
     print_plain(out, Text(f"{headline(seen)}\n", "bold"))
+    if line := trust(seen.linked):
+        print_plain(out, Text(f"how far to trust it: {line}\n", "yellow"))
     print_plain(out, picture(seen, compared.pairs, compared.guessed))
-    shared = " › ".join(filter(None, (said(op.name) for op in wrappers(seen.steps))))
-    if shared:
+    common = seen.steps[0].path[: seen.wrappers] if seen.wrappers else ()
+    if shared := " › ".join(filter(None, map(said, common))):
         print_plain(out, Text(f"\nall of it inside {shared}", "dim"))
+    if seen.other_steps:
+        print_plain(out, Text("\nfor it, on autograd threads\n", "bold"))
+        others = [Pair(None, row) for row in rows(seen.other_steps)]
+        print_plain(out, picture(seen, others, False, wrappers(seen.other_steps)))
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if compared.guessed:
@@ -57,14 +60,21 @@ def show(out: Console, compared: Compared) -> None:
         print_plain(out, answers(compared.answers))
     print_plain(out, Text(f"\n{sums(seen)}"))
     # No share of an unknown sum.
-    if seen.gpu_sum_ns is not None and (line := time_of_gpu(seen.usage)):
-        print_plain(out, Text(line))
+    if seen.gpu_sum_ns is not None and (inside := time_of_gpu(seen.usage, "inside a forward")):
+        print_plain(out, Text(inside))
+        whole = seen.usage_of_recording
+        if len(seen.forwards) > 1 and whole.span:
+            print_plain(out, Text(idle(whole, "over the recording, between forwards too")))
     for warning in warnings(seen):
         print_plain(out, Text(f"warning: {warning}", "yellow"))
 
 
-def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
-    """The guess beside the steps, each with its kernel, time, share and launching ops."""
+def picture(
+    seen: Observation, pairs: Sequence[Pair], guessed: bool, level: int | None = None
+) -> Table:
+    """The guess beside the steps, each with its kernel, time, share and launching ops; without the
+    `level` outermost ones, which all share."""
+    level = seen.wrappers if level is None else level
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     if guessed:
         table.add_column("you guessed", no_wrap=True, min_width=11)
@@ -88,16 +98,22 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
             what_ran(row),
             microseconds(row.ns),
             share,
-            Text(launched_by(row, seen)),
+            Text(launched_by(row, level)),
             style="yellow" if extra else None,
         )
     return table
 
 
-def launched_by(row: Row, seen: Observation) -> str:
+def launched_by(row: Row, level: int) -> str:
     """The ops on the way to the launch, inside those that all steps share; a group is named by its
-    op."""
-    return said(row.op) if row.op else _chain(row.main, seen)
+    op, a kernel of a CUDA graph by what it was annotated with."""
+    if row.op:
+        return said(row.op)
+    main = row.main
+    if main.on_gpu and main.on_gpu.graph:
+        region = main.on_gpu.event.region
+        return f"CUDA graph: {region}" if region else "CUDA graph"
+    return chain(main.path[level:])
 
 
 def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, str]) -> list[Text]:
@@ -109,10 +125,10 @@ def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, s
         return [Text("\nas you guessed", "green")]
     if extra:
         lines.append(Text(f"\n{plural(len(extra), 'step')} you did not guess", "bold"))
-        for kind, rows in _by_kind(extra):
+        for kind, same in _by_kind(extra):
             why = reasons.get(f"+{kind}") or (
                 "launched" if seen.on_gpu else "called"
-            ) + " by " + "; ".join(dict.fromkeys(_chain(row.main, seen) for row in rows))
+            ) + " by " + "; ".join(dict.fromkeys(launched_by(row, seen.wrappers) for row in same))
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
         lines.append(Text(f"\n{plural(len(missing), 'step')} you guessed did not come", "bold"))
@@ -123,25 +139,21 @@ def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, s
     return lines
 
 
-def _by_kind(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    kinds = dict.fromkeys(row.kind for row in rows)
-    return [(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+def _by_kind(extra: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    kinds = dict.fromkeys(row.kind for row in extra)
+    return [(kind, [row for row in extra if row.kind == kind]) for kind in kinds]
 
 
 def _where_it_went(kind: str, pairs: Sequence[Pair]) -> str:
-    rows = [pair.row for pair in pairs if pair.row]
-    if any(row.kind == kind for row in rows):
+    seen = [pair.row for pair in pairs if pair.row]
+    if any(row.kind == kind for row in seen):
         return f"a {kind} ran, at another place in the order"
-    for row in rows:
+    for row in seen:
         if row.main.kernel and kind in (row.main.kernel.op or ""):
             return f"it is inside {row.main.name}"
-    if len(rows) == 1 and rows[0].main.sort == "kernel":
-        return f"one {rows[0].kind} kernel does it all"
+    if len(seen) == 1 and seen[0].main.sort == "kernel":
+        return f"one {seen[0].kind} kernel does it all"
     return "no step of this kind in the trace"
-
-
-def _chain(step: Step, seen: Observation) -> str:
-    return chain(step.path[len(wrappers(seen.steps)) :])
 
 
 def answers(claims: Answered) -> Table:
@@ -157,51 +169,6 @@ def answers(claims: Answered) -> Table:
             words.append(f"\n{claim.otherwise}")
         table.add_row(Text(f"  {mark:3}", colour), words)
     return table
-
-
-# ── A whole trace ─────────────────────────────────────────────────────────────────────────────────
-
-
-def show_survey(out: Console, seen: Survey) -> None:
-    """Labels, the most expensive kernels and ops, the GPU's time, the warnings."""
-    devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
-    print_plain(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
-    on_gpu = bool(seen.trace.gpu)
-    for title, totals, cpu in (
-        ("labels", seen.labels, "CPU"),
-        ("most expensive on the GPU", seen.kernels, ""),
-        ("most expensive ops", seen.ops, "self CPU"),
-    ):
-        if not totals:
-            continue
-        print_plain(out)
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        kernels = totals is seen.kernels
-        table.add_column(title, max_width=64)  # gives way where there is no room; no number does
-        if kernels:
-            table.add_column("which is", no_wrap=True)
-        columns = ["times", *([cpu] if cpu else []), *(["GPU"] if on_gpu else [])]
-        for name in columns + (["share"] if kernels else []):
-            table.add_column(name, justify="right", no_wrap=True)
-        for one in totals[:MOST]:
-            times = ([one.cpu] if cpu else []) + ([one.gpu] if on_gpu else [])
-            cells = [f"{one.count:,}", *map(duration, times)]
-            if kernels:
-                cells.insert(0, brief(decode(one.name)))
-                cells.append(_share(one.gpu, seen.usage.work))
-            table.add_row(Text(one.name, no_wrap=True, overflow="ellipsis"), *cells)
-        print_plain(out, table)
-        if more := totals[MOST:]:
-            print_plain(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
-    if line := time_of_gpu(seen.usage):
-        print_plain(out, Text(f"\n{line}"))
-    print_plain(out, Text("\n--region LABEL looks closer at one"))
-    for text in survey_warnings(seen):
-        print_plain(out, Text(f"warning: {text}", "yellow"))
-
-
-def _share(part: float | None, whole: float) -> str:
-    return percent(part / whole) if whole and part is not None else ""
 
 
 # ── Two recordings ────────────────────────────────────────────────────────────────────────────────

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from ..cli import visible
 
 WIDTH = 100
 
@@ -19,11 +21,28 @@ def console() -> Console:
 
 
 def print_plain(out: Console, what: Table | Text | str = "") -> None:
-    """Print without the blanks that pad a table's last column or end a wrapped line."""
+    """Print without the blanks that pad a table's last column or end a wrapped line; names of a
+    stranger's file cannot write to the terminal."""
+    _make_visible(what)
     with out.capture() as captured:
         out.print(what)
-    for line in captured.get().splitlines():
+    for line in captured.get().split("\n")[:-1]:
         print(line.rstrip(), file=out.file)
+
+
+def _make_visible(what: Table | Text | str) -> None:
+    if isinstance(what, Text):
+        what.plain = visible(what.plain)
+    elif isinstance(what, Table):
+        for column in what.columns:
+            column._cells[:] = [_visible_cell(cell) for cell in column._cells]
+
+
+def _visible_cell(cell: RenderableType) -> RenderableType:
+    if isinstance(cell, Text):
+        _make_visible(cell)
+        return cell
+    return visible(cell) if isinstance(cell, str) else cell
 
 
 def show_table(

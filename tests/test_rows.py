@@ -4,33 +4,19 @@ import random
 from itertools import combinations
 
 import pytest
-from build import NVJET, SOFTMAX, forward, recording, recordings, region, trace, write
+from build import NVJET, SOFTMAX, forward, recordings, region
+from seen import look, recorded
 
 from common.cli import UserError
 from common.compare.rows import (
-    Claim,
-    Evidence,
     Row,
     align,
-    answer,
     differences,
-    not_visible,
     parse_guess,
     rows,
     wrappers,
-    yes_if,
 )
 from common.read.kinds import VOCABULARY
-from common.read.observe import observe
-from common.read.trace import read
-
-
-def look(tmp_path, *events, name="trace.json", **more):
-    return observe(read(write(tmp_path, trace(*events, **more), name)))
-
-
-def recorded(*what):
-    return observe(read(recording(*what)))
 
 
 def kinds(seen):
@@ -208,35 +194,4 @@ def test_differences_are_told_from_both_sides(tmp_path):
     )
     empty = look(tmp_path, region(0, 10), name="c.json")
     assert differences(empty, empty) == []
-    alone = [(one.a, one.b.kind) for one in differences(empty, b)]
-    assert alone == [(None, "matmul"), (None, "softmax")]
-
-
-# ── Claims ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def refuses(evidence):
-    raise AssertionError("must not be asked")
-
-
-def verdicts(seen, *claims):
-    return [given.verdict for _, given in answer(claims, Evidence(seen, {}))]
-
-
-def test_what_only_a_gpu_can_answer_is_not_asked_of_a_cpu(tmp_path):
-    cpu = look(tmp_path, forward(100, ("mul", "", 0)), device=None)
-    anywhere = Claim("s", lambda evidence: yes_if(True, "seen"), of_gpu=False)
-    assert verdicts(cpu, Claim("s", refuses), anywhere) == ["not visible", "yes"]
-
-
-def test_nothing_is_asked_of_a_trace_without_a_finished_forward(tmp_path):
-    seen = look(tmp_path, region(0, -1), forward(100, ("mul", "k", 5), label="other")[1:])
-    assert verdicts(seen, Claim("s", refuses), Claim("s", refuses, of_gpu=False)) == [
-        "not visible",
-        "not visible",
-    ]
-
-
-def test_answers_carry_their_evidence():
-    assert (yes_if([], "x").verdict, yes_if([0], "x").verdict) == ("no", "yes")
-    assert (not_visible("why").verdict, not_visible("why").evidence) == ("not visible", "why")
+    assert [(x, y.kind) for x, y in differences(empty, b)] == [(None, "matmul"), (None, "softmax")]
