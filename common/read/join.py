@@ -4,7 +4,8 @@ in its place: the thread, the moment and the op that it counts for.
 Two witnesses say which op launched. Time and thread: the op that is open on the call's thread when
 the call begins. And `External id`, which the profiler writes a second time, on the op and on the
 call. Where both agree, as in nearly every trace, that is that. Where they contradict each other the
-id is right if it names one op; else the place is unknown, and is spoken of, never counted as 0.
+id is right if it names one op; if ops of several processes carry it the place is unknown, and is
+spoken of, never counted as 0.
 """
 
 from bisect import bisect_left
@@ -223,8 +224,9 @@ def _ask_ids(
         near = [one for one in around if one[0].thread[0] == call.thread[0]] or around
         if len(near) == 1 and near[0][0].end is not None:
             moves.append((call, *near[0]))
-        else:
+        elif len({span.thread[0] for span, _ in near}) > 1:
             unknown.add(id(call))
+        # What several ops of one process carry names none of them: time and thread stand.
     if moves:
         gone = {id(call) for call, _, _ in moves}
         for working in {id(working): working for working, _ in doubted}.values():
