@@ -33,6 +33,10 @@ class Footprint:
         return None if self.shared_memory is None else self.shared_memory > self.limit
 
     @property
+    def call(self) -> str:
+        return self.launched.launch.name
+
+    @property
     def shared_memory(self) -> int | None:
         return self.launched.event.shared_memory
 
@@ -46,7 +50,7 @@ def read(seen: Sequence[Recorded]) -> Result:
         lines.append(
             [
                 row.name,
-                row.launched.call,
+                row.call,
                 f"{_count(gpu.registers)}×{_count(threads)}",
                 _count(gpu.shared_memory),
                 _percent(row.reported),
@@ -125,10 +129,10 @@ def _why_zero(rows: Sequence[Footprint]) -> list[str]:
             f"({plural(len(zero), 'kernel')}), up to that it does not "
             f"({plural(len(others), 'kernel')})."
         ]
-    both = {row.launched.call for row in zero} & {row.launched.call for row in others}
+    both = {row.call for row in zero} & {row.call for row in others}
     if both:
         call = min(both)
-        examples = [next(r for r in rows_ if r.launched.call == call) for rows_ in (zero, others)]
+        examples = [next(r for r in rows_ if r.call == call) for rows_ in (zero, others)]
         said.append(
             f"The launch call does not: {call} launched {examples[0].name}, which reads 0 %, and "
             f"{examples[1].name}, which reads {_percent(examples[1].reported)}."
