@@ -302,9 +302,44 @@ class Observation:
         """Of all forwards together; what lies between two of them is nobody's."""
         return usage((forward.launched for forward in self.forwards), self.linked.culprits)
 
-    def usage_of_recording(self, culprits: bool) -> Usage:
+    @cached_property
+    def usage_of_recording(self) -> Usage:
         """Of the GPUs that the forwards ran on, from the first event of the first forward to the
         end of the last: with what lies between the forwards, and what else ran there."""
+        spans = self._recorded
+        inside = (
+            one
+            for one in self.linked.launched()
+            if one.event.place in spans
+            and one.event.start is not None
+            and spans[one.event.place][0] <= one.event.start < spans[one.event.place][1]
+        )
+        return usage([inside], self.linked.culprits)
+
+    @property
+    def idle_of_recording(self) -> tuple[int, int]:
+        """The idle time and the whole of the same, in nanoseconds: no cause is looked for."""
+        inside: dict[tuple, list[tuple[int, int]]] = {place: [] for place in self._recorded}
+        for event in self.trace.gpu:
+            if (end := event.end) is not None and id(event) not in self.linked.timeless:
+                if (kept := inside.get(event.place)) is not None and event.start is not None:
+                    kept.append((event.start, end))
+        idle = whole = 0
+        for place, spans in inside.items():
+            low, high = self._recorded[place]
+            whole += high - low
+            spans.sort()
+            until = low
+            for start, end in spans:
+                if start > until:
+                    idle += max(0, min(start, high) - until)
+                if end > until:
+                    until = end
+        return idle, whole
+
+    @cached_property
+    def _recorded(self) -> dict[tuple, tuple[int, int]]:
+        """By GPU, from where to where the forwards' events run."""
         spans: dict[tuple, list[int]] = {}
         for forward in self.forwards:
             for step in (*forward.steps, *forward.others):
@@ -314,14 +349,7 @@ class Observation:
                         span = spans.setdefault(event.place, [event.start, event.start])
                         span[0] = min(span[0], event.start)
                         span[1] = max(span[1], event.start + event.duration)
-        inside = (
-            one
-            for one in self.linked.launched()
-            if one.event.place in spans
-            and one.event.start is not None
-            and spans[one.event.place][0] <= one.event.start < spans[one.event.place][1]
-        )
-        return usage([inside], self.linked.culprits if culprits else None)
+        return {place: (low, high) for place, (low, high) in spans.items()}
 
     @property
     def gpu_busy_ns(self) -> int | None:
@@ -462,7 +490,7 @@ class _Maker:
         own = Interval(start, end)
         steps, undecided = self._steps(span.thread, own)
         others: list[Step] = []
-        for thread, interval in linked.owners.workers(span):
+        for thread, interval in linked.services.workers(span):
             others += self._steps(thread, interval)[0]
         ops = partial(self._ops, span.thread, own)
         return Forward(
@@ -573,7 +601,8 @@ def _elsewhere(linked: Linked, ranges: Sequence[Span], counted: set[int]) -> int
     counts. A process that has no op and no label of its own may be misnamed: its are anybody's."""
     joined = linked.joined
     own = {span.thread for span in ranges}
-    known = {span.thread[0] for span in (*linked.trace.annotations, *linked.trace.ops)}
+    known = {thread[0] for thread in linked.lanes.ops}
+    known |= {span.thread[0] for span in linked.trace.annotations}
     processes = {span.thread[0] for span in ranges}
     uncounted: dict[object, list[int]] = defaultdict(list)
     for thread, working in linked.placed.threads.items():

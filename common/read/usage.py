@@ -77,9 +77,8 @@ class Launched(NamedTuple):
     thread: Thread | None  # for which the call counts
 
 
-def usage(parts: Iterable[Iterable[Launched]], culprits: "Culprits | None" = None) -> Usage:
-    """Of the parts together; what lies between two of them is nobody's. Without culprits no cause
-    of idle time is looked for: all of it is unknown."""
+def usage(parts: Iterable[Iterable[Launched]], culprits: "Culprits") -> Usage:
+    """Of the parts together; what lies between two of them is nobody's."""
     found = _Sums()
     for part in parts:
         gpus: dict[tuple, list[Launched]] = {}
@@ -109,7 +108,7 @@ class _Sums:
         self._exposed = self._overlapped = 0
         self._by: dict[str, Stretches] = {}
 
-    def add(self, events: list[Launched], culprits: "Culprits | None") -> None:
+    def add(self, events: list[Launched], culprits: "Culprits") -> None:
         """The events of one GPU."""
         if len(events) > 1:
             events.sort(key=_start)
@@ -150,10 +149,7 @@ class _Sums:
         if gaps:
             self._blame(gaps, culprits)
 
-    def _blame(self, gaps: list[Gap], culprits: "Culprits | None") -> None:
-        if culprits is None:
-            self._causes[2] = (self._causes[2] or 0) + sum(end - start for start, end, _ in gaps)
-            return
+    def _blame(self, gaps: list[Gap], culprits: "Culprits") -> None:
         *causes, by = culprits.of(gaps)
         for number, cause in enumerate(causes):
             known = self._causes[number]

@@ -20,7 +20,6 @@ from .terminal import print_plain
 from .warnings import trust, warnings
 from .words import (
     headline,
-    idle,
     microseconds,
     percent,
     plural,
@@ -62,9 +61,10 @@ def show(out: Console, compared: Compared) -> None:
     # No share of an unknown sum.
     if seen.gpu_sum_ns is not None and (inside := time_of_gpu(seen.usage, "inside a forward")):
         print_plain(out, Text(inside))
-        whole = seen.usage_of_recording(culprits=False)
-        if len(seen.forwards) > 1 and whole.span:
-            print_plain(out, Text(idle(whole, "over the recording, between forwards too")))
+        idle, whole = seen.idle_of_recording
+        if len(seen.forwards) > 1 and whole:
+            share = percent(idle / whole) if idle else "0 %"
+            print_plain(out, Text(f"GPU idle {share} over the recording, between forwards too"))
     for warning in warnings(seen):
         print_plain(out, Text(f"warning: {warning}", "yellow"))
 
