@@ -21,6 +21,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .families import FAMILIES
 
@@ -144,7 +145,7 @@ class Rule:
     family: str
     source: str  # of the pattern
     example: str
-    facts: Mapping[str, object]  # of every name that matches
+    facts: Mapping[str, Any]  # of every name that matches
     words: Mapping[str, str]  # its alphabet of data types
     more: Callable[[re.Match[str], dict], dict] | None
 
@@ -216,7 +217,7 @@ def _flashinfer(match: re.Match[str], facts: dict) -> dict:
 
 def _nvjet(match: re.Match[str], facts: dict) -> dict:
     # Three letters: input, compute, output. Five: A, B, C, compute, D.
-    a, *_, compute, out = match["types"]
+    a, *_, compute, out = list(match["types"])
     types = {"dtype_in": a, "dtype_acc": compute, "dtype_out": out}
     return {name: NVJET.get(letter) for name, letter in types.items()}
 
@@ -274,10 +275,10 @@ def _elementwise(match: re.Match[str], facts: dict) -> dict:
     unseen = "unrolled" in match[0] and match.string.endswith("…")  # its casts stand at the end
     if match.groupdict().get("casts") or "LoadWithCast" in match.string or unseen:
         return known
-    types = [found["a"] or (found["t"] if not found["call"] else None)]
+    types: list[str | None] = [found["a"] or (found["t"] if not found["call"] else None)]
     if found["call"] and (inner := _LAMBDA.search(match.string, found.end())):
         args = inner["args"].split(", ")
-        types = [a for a in args if a != "bool"] or args  # beside other types, bool is a mask
+        types = [*([a for a in args if a != "bool"] or args)]  # beside other types, bool is a mask
     words = {DTYPES.get(t.rpartition("::")[2]) for t in types if t}
     known["dtype_in"] = words.pop() if len(words) == 1 else None
     if found["out"]:

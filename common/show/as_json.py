@@ -28,7 +28,7 @@ def as_json(compared: Compared) -> dict:
     """One object for a program: numbers in microseconds, null for unknown."""
     seen = compared.seen
     kernels = [event for event in seen.trace.gpu if event.sort == "kernel"]
-    steps = [step for forward in seen.forwards for step in forward.steps if step.gpu]
+    steps = [step for forward in seen.forwards for step in forward.steps]
     found = {
         "file": shown(seen.trace.path),
         "about": as_builtins(seen.story) if seen.story else None,
@@ -58,7 +58,7 @@ def as_json(compared: Compared) -> dict:
         "total_kernels": len(kernels),
         "timed_kernels": sum(event.duration is not None for event in kernels),
         "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"}),
-        "streams": sorted({step.gpu.stream for step in steps}, key=str),
+        "streams": sorted({step.gpu.stream for step in steps if step.gpu}, key=str),
         "steps": [step_json(step) for step in seen.steps]
         if seen.alike
         else [
