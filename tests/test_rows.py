@@ -4,7 +4,7 @@ import random
 from itertools import combinations
 
 import pytest
-from build import NVJET, SOFTMAX, forward, recordings, region
+from build import NVJET, SOFTMAX, forward, kernel, launch, op, recordings, region
 from seen import look, recorded
 
 from common.cli import UserError
@@ -119,6 +119,24 @@ def test_math_s_long_runs_are_grouped_by_the_op():
     assert (softmax.kind, softmax.op, len(softmax.steps)) == ("softmax", "aten::_safe_softmax", 5)
     assert all(step.under("aten::_safe_softmax") for step in softmax.steps)
     assert [len(row.steps) for row in seen if row.kind == "cast"] == [3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        (["mul", "add"], ["mul", "add", "sub"]),
+        (["mul", "add", "mul"], ["softmax", "sub"]),  # three are a long run
+        (["mul", "add", "mul", "exp"], ["softmax", "sub"]),
+        (["mul", "mul", "mul"], ["mul", "sub"]),  # of one kind they are counted
+    ],
+)
+def test_a_run_of_one_op_is_long_from_three_steps_on(tmp_path, inside, shown):
+    events = [region(0, 200), op("aten::softmax", 5, 100), op("aten::sub", 150, 20)]
+    for number, name in enumerate([*inside, None], 1):
+        at = 10 + 20 * number if name else 155
+        events += [op(f"aten::{name}", at, 9)] if name else []
+        events += [launch(number, at + 1), kernel(number, 500 + 10 * number, 5, "k")]
+    assert kinds(look(tmp_path, events)) == shown
 
 
 def test_what_masked_fill_copies_is_not_merged_with_what_it_fills():

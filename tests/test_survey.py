@@ -105,3 +105,11 @@ def test_many_names_are_ten(tmp_path):
     assert [total.name for total in seen.kernels] == [f"k{n}" for n in range(30, 20, -1)]
     assert [total.name for total in seen.ops] == [f"aten::op{n}" for n in range(30, 20, -1)]
     assert len(seen.labels) == 30
+
+
+def test_an_op_that_ends_behind_its_caller_takes_no_more_from_it_than_it_has(tmp_path):
+    """Rounded times, or an op that waits: a caller's own time is never negative."""
+    seen = look(tmp_path, op("aten::a", 10, 40), op("aten::b", 30, 50), op("aten::c", 40, 20))
+    assert totals(seen.ops) == {"aten::a": (1, 20, 0), "aten::b": (1, 30, 0), "aten::c": (1, 20, 0)}
+    inside = look(tmp_path, op("aten::a", 10, 40), op("aten::b", 10, 90))
+    assert all(total.cpu >= 0 for total in inside.ops)
