@@ -1,7 +1,7 @@
 """04_d · Kernels from outside PyTorch: the ways in, and one kernel to read.
 
     triton         a FlashAttention forward written below, in Triton: nothing to download
-    gluon          the same arithmetic one level lower, for Hopper: common/hopper.py
+    gluon          the same arithmetic one level lower, for Hopper: common/kernels/hopper.py
     flex           FlexAttention: torch.compile writes the kernel, from a mask given in Python
     hub, hub:REPO  a compiled FlashAttention-2 from the Hub, through the `kernels` library
     fa4            FlashAttention-4 from PyPI: uv run --extra fa4 04_d_kernels_attention.py …

@@ -37,8 +37,9 @@ from .cli import (
     shown,
     write_whole,
 )
+from .read.known import known, total
 from .read.observe import observe
-from .read.trace import read
+from .read.trace import Trace, read
 from .record.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
 from .show.terminal import console
 
@@ -155,13 +156,15 @@ def kernels_alone(attentions: dict[str, Attention], work: Workload) -> Samples:
         path = Path(folder) / "bench.json"
         profiler.export_chrome_trace(str(path))
         trace = read(path)
-    return {
-        name: [
-            sum(step.ns for step in forward.steps if step.sort == "kernel") / 1e3
-            for forward in observe(trace, name).forwards
-        ]
-        for name in attentions
-    }
+    return {name: _kernel_us(name, trace) for name in attentions}
+
+
+def _kernel_us(name: str, trace: Trace) -> list[float]:
+    calls = observe(trace, name).forwards
+    times = known(total(s.ns for s in call.steps if s.sort == "kernel") for call in calls)
+    if times is None:
+        raise UserError(f"{name}: the profiler gave a kernel of it no credible time; try again")
+    return [ns / 1e3 for ns in times]
 
 
 def cpu_cost(attentions: dict[str, Attention], work: Workload) -> dict[str, float]:

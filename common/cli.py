@@ -7,16 +7,25 @@ choices live there and nowhere else.
 import argparse
 import contextlib
 import dataclasses
+import io
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+T = TypeVar("T", bound=Dataclass)
+
+RECORDS = ("torch", "numpy", "triton")  # of the dependency group `record`; reading needs none
 
 
 class UserError(Exception):
@@ -37,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(
     options: type[T],
-    description: str,
+    description: str | None,
     example: str,
     argv: Sequence[str] | None = None,
     module: str | None = None,
@@ -95,13 +104,17 @@ def positive(text: str) -> int:
 def one_line_errors() -> Iterator[None]:
     """Around a command: what the user can mend ends as `error: …` on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # no file, but something that stands in for one
+        if isinstance(stream, io.TextIOWrapper):  # else something that stands in for a file
             stream.reconfigure(errors="replace")  # a pipe on Windows has no "−"
     try:
         yield
         sys.stdout.flush()
     except UserError as error:
         _stop(" ".join(str(error).split()), 2)
+    except ModuleNotFoundError as error:
+        if error.name not in RECORDS:
+            raise
+        _stop("recording needs PyTorch; leave --no-default-groups out", 2)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: no message, and none from the
         # interpreter's own flush at exit.
@@ -113,14 +126,25 @@ def one_line_errors() -> Iterator[None]:
 
 def _stop(message: str, code: int) -> NoReturn:
     _clear()
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 
 def note(message: str) -> None:
     """One line beside the output, on stderr so that `--json` and pipes stay clean."""
     _clear()
-    print(f"note: {message}", file=sys.stderr)
+    print(f"note: {visible(message)}", file=sys.stderr)
+
+
+# What a terminal obeys instead of showing: C0 and C1 controls, and marks that reorder a line.
+_OBEYED = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Text of a stranger's file as it can be printed: what a terminal would obey is spelled out."""
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 # ── Progress ──────────────────────────────────────────────────────────────────────────────────────

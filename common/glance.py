@@ -145,7 +145,7 @@ def _record(options: Options) -> tuple[list[Path], dict[Refused, str]]:
             f"{shown(options.files[0])}: give files to read, or --record; with --record, "
             "--traces DIR names the folder to write to"
         )
-    if not any(is_one_of(options.only, *key) for key in TUTORIAL):
+    if options.only and not any(is_one_of(options.only, *key) for key in TUTORIAL):
         raise UserError(f"--only {','.join(options.only)}: no variant has such a name")
     from . import record_all  # torch comes with it
 
@@ -183,7 +183,8 @@ def _chosen(found: Iterable[Observation], options: Options) -> Iterable[Observat
 def _at_one_length(groups: list[Group]) -> tuple[list[Group], list[int]]:
     """Of a sweep the one group to show whole: that of the post's length, else the fullest; and the
     lengths left out."""
-    kept, left = [], []
+    kept: list[Group] = []
+    left: list[int] = []
     for one in sweeps(groups):
         if len(one.lengths) < MANY:
             kept += one.groups

@@ -4,6 +4,7 @@ Without names they are read from standard input, one a line.
 """
 
 import dataclasses
+import io
 import json
 import sys
 from collections.abc import Iterable
@@ -24,7 +25,8 @@ class Options:
 def kernel_names(options: Options) -> None:
     if not options.names and sys.stdin.isatty():
         raise UserError("no kernel names: give them as arguments, or one a line on standard input")
-    sys.stdin.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdin, io.TextIOWrapper):  # else something that stands in for a file
+        sys.stdin.reconfigure(errors="backslashreplace")
     names: Iterable[str] = options.names or (line.rstrip("\n") for line in sys.stdin)
     for name in names:
         if name.strip():

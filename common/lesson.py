@@ -72,7 +72,11 @@ class Lesson:
 
 
 def main(
-    file: str, description: str, options: type[O], lesson: Callable[[O], Lesson], example: str
+    file: str,
+    description: str | None,
+    options: type[O],
+    lesson: Callable[[O], Lesson],
+    example: str,
 ) -> None:
     """What a script ends in. `file` is its `__file__`: the name is the folder of its recordings."""
     with one_line_errors():
@@ -103,7 +107,7 @@ def run(script: str, lesson: Lesson, options: Options) -> None:
         print_json(as_json(compared))
     else:
         report.show(out, compared)
-        report.show_files(out, path, made and made.table, made.top if made else ())
+        report.show_files(out, path, made.table if made else None, made.top if made else ())
     if options.upload is not None:
         sys.stdout.flush()  # before what is said of the upload
         files = [path, made.table] if made else [path]

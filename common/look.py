@@ -11,11 +11,14 @@ from pathlib import Path
 
 from .cli import UserError, one_line_errors, option, parse, progress
 from .compare.compared import compare
+from .read.labels import is_incidental
+from .read.linked import Linked, link
 from .read.observe import observe
 from .read.survey import survey
 from .read.trace import MAX_GB, Trace, read
 from .show import report
 from .show.as_json import as_json, difference_json, print_json, survey_json
+from .show.survey import show_survey
 from .show.terminal import console
 
 PATIENCE = 2  # seconds
@@ -40,8 +43,11 @@ class Options:
     region: str | None = option(
         None,
         "the record_function label to look at (default: the one the trace was made for, "
-        "else its only one, else a survey of all)",
+        "else its only one if most of the GPU's time is its, else a survey of all)",
         metavar="LABEL",
+    )
+    survey: bool = option(
+        False, "all labels, kernels and ops, whatever the trace was made for", action="store_true"
     )
     guess: str | None = option(
         None, 'what you expect, such as "matmul softmax matmul"', metavar="STEPS"
@@ -56,15 +62,17 @@ class Options:
 def look(options: Options) -> None:
     if len(options.traces) > 2:
         raise UserError(f"{len(options.traces)} traces given: look takes one, or two to compare")
-    traces = [_read(path, options) for path in options.traces]
-    if len(traces) == 1 and _several(traces[0], options.region):
+    if options.survey and (options.region is not None or len(options.traces) > 1):
+        raise UserError("--survey is of one whole trace: give one, and no --region")
+    traces = [link(_read(path, options)) for path in options.traces]
+    if len(traces) == 1 and (options.survey or _is_for_survey(traces[0], options.region)):
         if options.guess is not None:
             raise UserError("--guess goes with one region; choose it with --region")
         found = survey(traces[0])
         if options.json:
             print_json(survey_json(found))
         else:
-            report.show_survey(console(), found)
+            show_survey(console(), found)
         return
     seen, *other = (observe(trace, options.region) for trace in traces)
     if other:
@@ -82,8 +90,17 @@ def look(options: Options) -> None:
         report.show(console(), compared)
 
 
-def _several(trace: Trace, region: str | None) -> bool:
-    return region is None and trace.story is None and len(trace.labels) > 1
+def _is_for_survey(linked: Linked, region: str | None) -> bool:
+    """Whether nobody asks for a region, and none stands for the whole: the label of our own
+    recordings, or the only one that somebody gave, if most of the GPU's time is its."""
+    if region is not None or linked.trace.story:
+        return False
+    labels = list(linked.trace.labels)
+    if len(labels) != 1 or is_incidental(labels[0]):
+        return True
+    its, all_of_it = linked.owners.of(labels[0]).all, linked.owners.launched
+    # Where no GPU time is known, none speaks against it.
+    return bool(all_of_it and its is not None and its * 2 <= all_of_it)
 
 
 def _read(path: Path, options: Options) -> Trace:

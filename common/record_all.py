@@ -55,10 +55,11 @@ def runs(modes: Sequence[Mode], lengths: Sequence[int]) -> list[Run]:
 
     Compiled ones last: whatever importing the compiler leaves behind, eager ones are free of it.
     """
+    every: Sequence[int | None] = lengths or [None]
     return [
         Run(script, variant, mode, length)
         for mode in modes
-        for length in lengths or [None]
+        for length in every
         for script, variant in TUTORIAL
     ]
 

@@ -105,7 +105,11 @@ def _plain(name: str) -> str:
 
 @contextlib.contextmanager
 def _explained(bucket: str):
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError
+    # HTTPError is that of its HTTP library, whichever this version of it uses.
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]
+    )
 
     try:
         yield

@@ -66,20 +66,30 @@ def region(ts, dur, name=LABEL, thread=THREAD) -> dict:
     return _timed("user_annotation", name, ts, dur, THREAD, thread, {"External id": 1})
 
 
-def op(name, ts, dur, thread=THREAD) -> dict:
-    return _timed("cpu_op", name, ts, dur, THREAD, thread, {"External id": 2})
+def op(name, ts, dur, thread=THREAD, **args) -> dict:
+    """`external` is the id that its launches carry as well; `sequence` that of its graph node."""
+    return _timed("cpu_op", name, ts, dur, THREAD, thread, _args(args))
 
 
-def launch(correlation, ts, name="cudaLaunchKernel", thread=THREAD) -> dict:
+def _args(args: dict) -> dict:
+    names = {
+        "external": "External id",
+        "sequence": "Sequence number",
+        "forward_thread": "Fwd thread id",
+    }
+    return {names.get(key, key): value for key, value in args.items()}
+
+
+def launch(correlation, ts, name="cudaLaunchKernel", thread=THREAD, dur=5, **args) -> dict:
     cat = "cuda_driver" if name.startswith("cu") and not name.startswith("cuda") else "cuda_runtime"
-    args = {"External id": 2, "cbid": 211, "correlation": correlation}
-    return _timed(cat, name, ts, 5, THREAD, thread, args)
+    args = {"cbid": 211, "correlation": correlation, **_args(args)}
+    return _timed(cat, name, ts, dur, THREAD, thread, args)
 
 
 def kernel(correlation, ts, dur, name=NVJET, stream=7, device=0, **args) -> dict:
     """`args` replace or add to those of the event; one given as None is left out."""
     known = {
-        "External id": 2, "queued": 0, "device": device, "context": 1, "stream": stream,
+        "queued": 0, "device": device, "context": 1, "stream": stream,
         "correlation": correlation, "registers per thread": 168, "shared memory": 0,
         "grid": [16, 8, 8], "block": [128, 1, 1], "est. achieved occupancy %": 18,
     }  # fmt: skip

@@ -79,6 +79,20 @@ def run(code: str, **more) -> subprocess.Popen:
     )
 
 
+def test_without_torch_recording_is_one_line(capsys):
+    with pytest.raises(SystemExit) as stop, one_line_errors():
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == (
+        "error: recording needs PyTorch; leave --no-default-groups out\n"
+    )
+
+
+def test_any_other_missing_module_is_a_fault_of_ours():
+    with pytest.raises(ModuleNotFoundError), one_line_errors():
+        raise ModuleNotFoundError("No module named 'msgspec'", name="msgspec")
+
+
 def test_interrupt_is_one_line_and_exit_code_130():
     process = run(
         "import time\nwith one_line_errors():\n print('ready', flush=True)\n time.sleep(30)",

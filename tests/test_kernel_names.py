@@ -5,7 +5,7 @@ SHA-256 is below 30 % of its range. The rules were written from the others, and 
 once before any error was mended:
 
     field          precision  recall          precision  recall
-    family           0.951     0.951            0.978     0.978
+    family           0.951     0.951            0.993     0.993
     tensor_cores     1.000     0.968            1.000     0.996
     direction        1.000     0.952   now:     1.000     1.000
     dtype_in         0.980     0.961            0.987     0.987
@@ -13,8 +13,8 @@ once before any error was mended:
     arch_token       1.000     1.000            1.000     1.000
 
 The first figures are the honest ones for names nobody has seen. What is wrong now is meant so: bare
-names that could be anybody's stay "other", a rotary embedding is no recommender, and two data types
-the name spells are missing in the file.
+names that could be anybody's stay "other", and two data types the name spells are missing in the
+file. Three families of the file are mistaken; `CORRECTED` says how that is known.
 """
 
 import json
@@ -26,7 +26,10 @@ from pathlib import Path
 
 import pytest
 
-from common.read.kernel_names import KernelName, brief, decode, describe
+from common.read.families import FAMILIES
+from common.read.kernel_names import RULES, KernelName, brief, decode, describe
+from common.read.kinds import kind_of_kernel
+from common.read.spelling import normalise
 
 ROOT = Path(__file__).parent.parent
 HELD_OUT = Path(__file__).parent / "data" / "kernel_names_heldout.jsonl"
@@ -263,6 +266,78 @@ def case(name: str, **expected):
             dtype_acc="fp32",
             tensor_cores=False,
         ),
+        # Names that say for which GPU they were written, or how they were built
+        case(
+            "kernel_cutlass_kernel_flash_attncuteflash_fwd_sm90FlashAttentionForwardSm90_object_at__"
+            "tensorptrbf16gmemalign16odiv8i64div8i64div8i641_tensorptrbf16gmemalign16",
+            family="FlashAttention-4 / CuTe",
+            direction="forward",
+            arch_token="sm90",
+            dtype_in="bf16",
+            tensor_cores=True,
+            note="the Hopper kernel",
+        ),
+        case(
+            "void flash::compute_attn_ws<Flash_fwd_kernel_traits<192, 128, 128, 12, 2, false, 1, "
+            "cutlass::bfloat16_t, 128>, true, flash::SingleTileScheduler, flash::SeqLenTraits<"
+            "true> >(flash::CollectiveMainloopFwd<int>::Params)",
+            family="FlashAttention-3",
+            direction="forward",
+            head_dim=192,
+            tile=(128, 128),
+            warps=12,
+            stages=2,
+            causal=True,
+            dtype_in="bf16",
+        ),
+        case(
+            "void flash::flash_fwd_splitkv_mla_kernel<Flash_fwd_kernel_traits_mla<576, 64, 64, 8, "
+            "cutlass::bfloat16_t, 512, true, 0, cutlass::bfloat16_t, cutlass::bfloat16_t>, true, "
+            "flash::SharedStorageMLA<int> >(Flash_fwd_mla_params)",
+            family="FlashMLA",
+            head_dim=576,
+            tile=(64, 64),
+            dtype_in="bf16",
+        ),
+        case(
+            "void cutlass::device_kernel<dpsk::grouped_gemm::cuda::fp8_ptp128c_outfmt_head::"
+            "GemmKernel>(dpsk::grouped_gemm::cuda::fp8_ptp128c_outfmt_head::GemmKernel::Params)",
+            family="CUTLASS 3.x GEMM (templates)",
+        ),
+        case(
+            "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, "
+            "int, int, int>, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::"
+            "MainloopSm90TmaGmmaWarpSpecializedFP8<5, cute::tuple<cute::C<2>, cute::C<1>>>>>>",
+            family="CUTLASS 3.x GEMM (templates)",
+            arch_token="sm90",
+            tensor_cores=True,
+        ),
+        case(
+            "bmm_E2m1_E2m1E2m1_Fp32_Ab16_Bb16_Cb16_t128x32x512u2_s4_et128x32_m128x32x64_c1x1x1_rM_"
+            "TN_transOut_schPd2x1x2x3_biasFp32M_bN_ldgsts_ldgstsSf_rgTma_clmp_swiGlu_dynB_sm100f",
+            family="TensorRT-LLM gen batched GEMM (MoE, via FlashInfer)",
+            tile=(128, 32, 512),
+            stages=4,
+            arch_token="sm100f",
+        ),
+        case(
+            "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
+            "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)",
+            family="vLLM / SGLang / AITER custom op",
+            op="fused_add_rms_norm",
+        ),
+        case(
+            "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::("
+            "anonymous namespace)::TensorListMetadata<2>, at::native::(anonymous namespace)::"
+            "CopyFunctor<float, float, 2, 1, 1>>",
+            family="optimizer / foreach (multi_tensor_apply)",
+            op="copy",
+        ),
+        case(
+            "void deep_ep::internode::get_dispatch_layout<256, 32, 8>(long const*, int*, int*)",
+            family="DeepEP",
+            op="get_dispatch_layout",  # no suffix "out" is taken off it
+        ),
         # The rest of the world
         case(
             "sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_"
@@ -331,6 +406,13 @@ def test_a_name_says(name, expected):
             True,
         ),
         ("nvjet_hsh_64x8_64x16_1x1_h_bz_TNT", True),
+        # Tensile: MI is a matrix instruction; SN alone, "source, no…", is none
+        ("Cijk_Ailk_Bljk_SB_MT64x64x16_MI16x16x4x1_SN_1LDSB0_ISA90a_IU1", True),
+        ("Cijk_Ailk_Bljk_SB_MT64x64x16_SN_APM1_ABV0_ACED0_AF0EM1_ISA906_IU1", False),
+        ("Cijk_Ailk_Bljk_SB_MT64x64x16_SE_APM1_ABV0_ACED0_AF0EM1_ISA906_IU1", False),
+        # A library is no evidence: who may use them and does not say so stays unknown
+        ("void marlin::Marlin<1125899906909960l, 1125899907892224l, 4>(int4 const*)", None),
+        ("void flash::flash_fwd_splitkv_mla_kernel<Flash_fwd_kernel_traits_mla<576, 64>>", None),
         ("triton_tem_fused_mm_25", None),  # a template may use tl.dot
     ],
 )
@@ -444,12 +526,14 @@ def test_a_cut_name_says_only_what_is_visible(name, expected):
 
 
 def test_whatever_a_cut_name_says_the_whole_name_says():
-    general = {"other", "ATen other", "Composable Kernel (CK)", "CuTe DSL kernel (not attention)"}
-    for row in held_out():
-        whole = decode(row["name"])
-        for length in range(12, min(len(row["name"]), 400), 5):
-            cut = decode(row["name"][:length] + "...")
+    general = {family for family in FAMILIES if FAMILIES[family].kind is None}  # many trades
+    names = [row["name"] for row in held_out()] + [rule.example.rstrip(".") for rule in RULES]
+    for name in names:
+        whole = decode(name)
+        for length in range(12, min(len(name), 400), 5):
+            cut = decode(name[:length] + "...")
             assert cut.family in general | {whole.family}
+            assert kind_of_kernel(cut) in (None, kind_of_kernel(whole)), cut
             for field in KernelName.__slots__:
                 told, all_told = getattr(cut, field), getattr(whole, field)
                 if field in ("name", "family") or told is None:
@@ -469,6 +553,15 @@ def test_whatever_a_cut_name_says_the_whole_name_says():
         "my_layer_norm_kernel",
         "flash_fwd_kernel",
         "softmax",
+        "layer_norm_kernel<float>",
+        "rms_norm",
+        "rotary_embedding",
+        "dequantize_kernel<float>",
+        "all_reduce_kernel<float>",
+        "dispatch<2>",
+        "permute_kernel<float>",
+        "adam_kernel<float>",
+        "void acme::device_kernel<int>(int)",
         "reduce_kernel",
         "sgemm",
         "attention_kernel<float>",
@@ -549,6 +642,14 @@ def test_hostile_names_return_at_once(unit):
         "fmha_cutlassF_f16_aligned_64x64",
         "cudnn_generated_a_sdpa_sm80_flash_fprop_f16_knob_",
         "ck::",
+        "void cutlass::device_kernel<",
+        "void flash::compute_attn_ws<Flash_fwd_kernel_traits<1, 1, 1, 1, 1",
+        "deep_ep::internode::",
+        "std::enable_if<",
+        "kernel_cutlass_kernel_",
+        "bmm_A_b_Fp32",
+        "vllm::",
+        "_chunk_scan",
     )
     for head in heads:
         start = time.perf_counter()
@@ -576,6 +677,18 @@ def test_words_for_people():
     assert describe(decode("frobnicate_v9")).startswith("other")
 
 
+def test_words_for_amd_are_amds():
+    mfma = "Cijk_Ailk_Bljk_SB_MT64x64x16_MI16x16x4x1_SN_1LDSB0_ISA90a_IU1"
+    assert "Matrix Cores" in describe(decode(mfma)).split(", ")
+    assert "no Matrix Cores" in describe(decode(mfma.replace("_MI16x16x4x1", "")))
+    assert "CUDA" not in describe(decode("batched_transpose_32x32_half"))
+
+
+def test_what_moves_data_has_no_cores_to_speak_of():
+    for name in ("Memcpy DtoD (Device -> Device)", "EpDispatchIntraNodeKernel_bf16"):
+        assert "ores" not in describe(decode(name))
+
+
 @pytest.mark.parametrize(
     ("name", "column"),
     [
@@ -587,6 +700,9 @@ def test_words_for_people():
         ("nvjet_tst_128x256_64x4_2x1_v_bz_TNT", "nvjet"),
         ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD"),
         ("triton_poi_fused_mul_0", "Triton (compiled)"),
+        ("void deep_ep::intranode::dispatch<2, 768, 8192>(int4*, float*)", "DeepEP dispatch"),
+        ("void rotary_embedding_kernel<c10::BFloat16, true>(long*)", "custom rotary_embedding"),
+        ("igemm_bwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x128x32_wt32x32x8_ws1x1", "MIOpen conv"),
         ("frobnicate_v9", "other"),
     ],
 )
@@ -594,11 +710,45 @@ def test_words_for_a_column(name, column):
     assert brief(decode(name)) == column
 
 
+# ── The table ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.family}: {rule.example[:50]}")
+def test_a_rule_decides_its_example(rule):
+    """The first rule that matches the example is the one it stands beside."""
+    text = normalise(rule.example)
+    assert next(one for one in RULES if one.pattern.match(text)) is rule
+    assert decode(rule.example).family == rule.family
+
+
+def test_every_family_of_a_rule_is_in_the_table_and_none_is_left_over():
+    assert {rule.family for rule in RULES} == FAMILIES.keys() - {"other"}
+
+
+def test_a_familys_words_fit_a_column():
+    assert all(0 < len(family.words) <= 24 for family in FAMILIES.values())
+
+
 # ── The names that no rule was written from ───────────────────────────────────────────────────────
 
 
+# Families that the file has wrong, by a part of the name.
+CORRECTED = {
+    # Launched by sgl_kernel::rotary_embedding: no recommender's.
+    "void rotary_embedding_kernel<": "custom kernel",
+    # torch's own, csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu; vLLM only calls them.
+    "::multimem_all_reduce_kernel<": "symmetric memory",
+    "::two_shot_all_reduce_kernel_inplace<": "symmetric memory",
+}
+
+
 def held_out() -> list[dict]:
-    return [json.loads(line) for line in HELD_OUT.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in HELD_OUT.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        for part, family in CORRECTED.items():
+            if part in row["name"]:
+                row["family"] = family
+    return rows
 
 
 def test_precision_and_recall_on_names_held_out():
@@ -619,7 +769,7 @@ def test_precision_and_recall_on_names_held_out():
             f"{field:14}{right:7}{answered:10}{known:7}{right / answered:11.3f}{right / known:8.3f}"
         )
     assert counts == {
-        "family": [261, 267, 267],
+        "family": [265, 267, 267],
         "tensor_cores": [250, 250, 251],
         "direction": [62, 62, 62],
         "dtype_in": [150, 152, 152],

@@ -1,4 +1,4 @@
-"""common/occupancy.py against NVIDIA's own calculator, the post's sums and recorded kernels."""
+"""common/read/occupancy.py against NVIDIA's calculator, the post's sums and recorded kernels."""
 
 import json
 from pathlib import Path

@@ -9,6 +9,7 @@ from seen import groups, sweep_of
 from test_glance import run
 
 from common.compare.variants import sweeps
+from common.read.kinds import VOCABULARY
 from common.show import page
 from common.show.tables import glance_table
 
@@ -174,6 +175,11 @@ def _luminance(colour):
 def contrast(one, other):
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_every_kind_has_a_colour():
+    assert set(VOCABULARY) <= page.ROW.keys()
+    assert set(page.ROW.values()) == page.COLOURS.keys()
 
 
 def test_words_on_every_colour_can_be_read():

@@ -191,7 +191,7 @@ def test_a_fault_is_placed_without_the_whole_file_in_memory(tmp_path, monkeypatc
             line = text.count("\n", 0, at) + 1
             assert f"unexpected end of file in line {line}: unterminated string" in message
         soon = text.replace(f'"name": "o{number}"', '"ts": "soon"')
-        assert f"`$.traceEvents[{number + 1}].ts`" in error(write(tmp_path, pack(soon.encode())))
+        assert read(write(tmp_path, pack(soon.encode()))).odd_events == 1
         # As far as it is sound, all the same.
         found = read(write(tmp_path, pack(faults["unexpected token `True`"].encode())), True)
         assert (len(found.ops), found.left_out_events, len(found.devices)) == (29_999, 1, 1)

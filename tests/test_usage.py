@@ -65,6 +65,30 @@ def test_work_is_told_apart_by_the_names_of_kernels():
     assert (used.communication, used.copies) == (16, 96)
 
 
+def test_communication_goes_by_many_names():
+    names = (
+        NCCL,
+        "void deep_ep::internode::combine<false, 8, __nv_bfloat16, 8, 2, 16, 24>(int4*, float*)",
+        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)",
+        "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)",
+    )
+    used = usage([(event(10 * i, 10, name), 0) for i, name in enumerate((*names, NVJET))])
+    assert (used.communication, used.tensor_cores, used.cores_unknown) == (40, 10, 0)
+
+
+def test_cores_are_unknown_only_where_tensor_cores_might_have_done_the_work():
+    """Nobody asks which cores normalized or sorted; of a GEMM that does not say it is unknown."""
+    used = usage(
+        [
+            (event(0, 1, "void vllm::rms_norm_kernel<float, 8, 2>(float*)"), 0),
+            (event(1, 2, "void moe_align_block_size_kernel<int>(int*)"), 0),
+            (event(3, 4, "void marlin::Marlin<1125899906909960l, 4>(int4 const*)"), 0),
+            (event(7, 8, "triton_tem_fused_mm_0"), 0),
+        ]
+    )
+    assert (used.cores_unknown, used.tensor_cores) == (12, 0)
+
+
 def test_events_without_a_time_are_left_out():
     used = usage([(event(0, 10), 0), (event(20, None), 0), (event(None, 5), 0)])
     assert (used.events, used.work, used.span) == (1, 10, 10)

@@ -12,6 +12,7 @@ from statistics import mean, stdev
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..read.kernel_names import describe
+from ..read.known import known
 from ..read.observe import Observation, Step
 from ..read.op_names import chain, said
 
@@ -174,10 +175,10 @@ def computed_in(kind: str, dtype: str) -> Question:
 
     def check(evidence: Evidence) -> Answer:
         kernels = [step.kernel for step in evidence.steps(kind) if step.kernel]
-        types = [kernel.dtype_in for kernel in kernels]
         if not kernels:
             return _absent(kind, evidence)
-        if None in types:
+        types = known(kernel.dtype_in for kernel in kernels)
+        if types is None:
             return not_visible("the kernel's name does not tell")
         return yes_if(set(types) == {dtype}, f"{kind} reads {', '.join(dict.fromkeys(types))}")
 
@@ -389,7 +390,7 @@ def peak_below(script: str) -> Question:
         other = evidence.others.get((script, ""))
         if other is None:
             return not_visible(f"run {script} with the same options first")
-        mine, theirs = (seen.story and seen.story.peak_bytes for seen in (evidence.seen, other))
+        mine, theirs = map(_peak, (evidence.seen, other))
         if mine is None or theirs is None:
             return not_visible("this device keeps no count of its memory")
         return yes_if(mine < theirs, f"+{mine / 2**20:,.0f} MiB against +{theirs / 2**20:,.0f} MiB")
@@ -398,6 +399,10 @@ def peak_below(script: str) -> Question:
 
 
 peak_below_naive = peak_below(NAIVE)
+
+
+def _peak(seen: Observation) -> int | None:
+    return seen.story.peak_bytes if seen.story else None
 
 
 def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Question:

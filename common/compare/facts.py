@@ -6,9 +6,9 @@ from dataclasses import dataclass
 # Cores, fp32 on CUDA cores. Source: NVIDIA's data sheets of each product (which give most Tensor
 # Core figures with sparsity: halved here). By the name that CUDA tells; a part of a GPU (MIG) has
 # another name, and what is not here is unknown.
-_HOPPER_SXM = {"bf16": 989, "fp16": 989, "fp32": 67}
+_HOPPER_SXM: dict[str, float] = {"bf16": 989, "fp16": 989, "fp32": 67}
 _A100 = {"bf16": 312, "fp16": 312, "fp32": 19.5}
-PEAK_TFLOPS = {
+PEAK_TFLOPS: dict[str, dict[str, float]] = {
     "NVIDIA H200": _HOPPER_SXM,
     "NVIDIA H100 80GB HBM3": _HOPPER_SXM,
     "NVIDIA H100 PCIe": {"bf16": 756, "fp16": 756, "fp32": 51},

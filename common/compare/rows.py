@@ -6,11 +6,14 @@ from itertools import groupby
 from typing import TypeVar
 
 from ..cli import UserError
-from ..read.observe import KIND_OF_OP, VOCABULARY, Observation, Op, Step
+from ..read.kinds import VOCABULARY, kind_of_op
+from ..read.known import total
+from ..read.observe import Observation, Op, Step, wrappers
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +31,19 @@ class Row:
 
     @property
     def ns(self) -> float | None:
-        times = [step.ns for step in self.steps]
-        return None if None in times else sum(times)
+        return total(step.ns for step in self.steps)
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
     """The steps as a reader sees them: a memset joins the kernel it prepares, a long run of one
-    op's kernels becomes that op, neighbours of one kind and path are counted together."""
-    level = len(wrappers(steps))
+    op's kernels becomes that op, neighbours of one kind and path are counted together.
+
+    The kernels of a CUDA graph are not their launch's: each is a step of its own.
+    """
+    level = wrappers(steps)
     found: list[Row] = []
-    for op, run in groupby(steps, key=lambda step: step.ops[level] if step.ops[level:] else None):
-        run = tuple(run)
+    for op, same_op in groupby(steps, key=lambda step: _op_at(step, level)):
+        run = tuple(same_op)
         work = [step for step in run if step.kind != "memset"]
         kinds = {step.kind for step in work}
         if op and len(work) >= LONG_RUN and len(kinds) > 1:
@@ -51,29 +56,36 @@ def rows(steps: Sequence[Step]) -> list[Row]:
                 found.append(Row(step.kind, tuple(waiting)))
                 waiting = []
     merged = []
-    for _, same in groupby(found, key=lambda row: (row.kind, row.main.path, row.op)):
-        same = list(same)
+    for _, alike in groupby(found, key=_what_and_whence):
+        same = list(alike)
         together = tuple(step for row in same for step in row.steps)
         merged.append(Row(same[0].kind, together, same[0].op) if len(same) > 1 else same[0])
     return merged
 
 
-def wrappers(steps: Sequence[Step]) -> tuple[Op, ...]:
-    """The outermost ops that all steps share: they say nothing about a single step."""
-    chains = [step.ops for step in steps]
-    level = 0
-    while (
-        chains
-        and all(len(chain) > level + 1 for chain in chains)
-        and (len({chain[level] for chain in chains}) == 1)
-    ):
-        level += 1
-    return chains[0][:level] if chains else ()
+def _op_at(step: Step, level: int) -> Op | None:
+    """The op of a depth on the way to a launch; None for what a graph launched, of whose kernels
+    the op around the graph's launch says nothing."""
+    if step.on_gpu and step.on_gpu.graph:
+        return None
+    op = step.op
+    if op is None or op.depth < level:
+        return None
+    while op.depth > level and op.above:
+        op = op.above
+    return op
+
+
+def _what_and_whence(row: Row) -> tuple:
+    main = row.main
+    if main.on_gpu and main.on_gpu.graph:
+        return row.kind, main.name, id(main)  # neighbours of a graph stay apart
+    return row.kind, main.op and main.op.trail, row.op
 
 
 def _kind_of_group(op: Op, steps: Sequence[Step]) -> str:
     longest = max(steps, key=lambda step: step.ns or 0)
-    return KIND_OF_OP.get(op.name.removeprefix("aten::"), longest.kind)
+    return kind_of_op(op.name) or longest.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +127,8 @@ def _align(
                 if agree(left[i], right[j])
                 else max(best[i + 1][j], best[i][j + 1])
             )
-    pairs, i, j = [], 0, 0
+    pairs: list[tuple[A | None, B | None]] = []
+    i = j = 0
     while i < len(left) and j < len(right):
         if agree(left[i], right[j]):
             pairs.append((left[i], right[j]))
@@ -130,6 +143,20 @@ def _align(
     return pairs
 
 
-def differences(a: Observation, b: Observation) -> list[tuple[Row | None, Row | None]]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One line of two recordings side by side: what both have, or one alone."""
+
+    row: Row  # of the first that has it
+    a: Row | None
+    b: Row | None
+
+    @property
+    def in_both(self) -> bool:
+        return self.a is not None and self.b is not None
+
+
+def differences(a: Observation, b: Observation) -> list[Difference]:
     """Two recordings step by step."""
-    return _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    pairs = _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    return [Difference(row, x, y) for x, y in pairs if (row := x or y)]

@@ -227,12 +227,12 @@ def sweeps(groups: Iterable[Group]) -> list[Sweep]:
     return [Sweep(tuple(sorted(same, key=lambda one: one.length))) for same in found.values()]
 
 
-def exponent(points: Iterable[tuple[float, float | None]]) -> tuple[float | None, float | None]:
+def exponent(points: Iterable[tuple[float, float | None]]) -> tuple[float, float] | None:
     """k of the best fit y ∝ x^k, and its standard error: the slope of a line through the logarithms
     by least squares. None with fewer than three points, for through two there is always a line."""
     known = [(math.log(x), math.log(y)) for x, y in points if y]
     if len(known) < 3:
-        return None, None
+        return None
     xs, ys = zip(*known, strict=True)
     power, intercept = linear_regression(xs, ys)
     spread = sum((x - mean(xs)) ** 2 for x in xs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..cli import UserError, shown
+from ..read.known import known, total
 from ..read.observe import Observation
 from ..show.words import microseconds, plural
 from ..story import Story
@@ -33,22 +34,20 @@ class Leak:
         return float(found[1]) * UNITS[found[2]] if found else None
 
     @property
-    def file_ns(self) -> int | None:
-        times = [event.duration for event in self.seen.trace.gpu]
-        return None if None in times else sum(times)
+    def file_ns(self) -> float | None:
+        return total(event.duration for event in self.seen.trace.gpu)
 
     @property
-    def leaked_ns(self) -> int | None:
-        times = [event.duration for event in self.seen.leaked]
-        return None if None in times else sum(times)
+    def leaked_ns(self) -> float | None:
+        return total(event.duration for event in self.seen.leaked)
 
     @property
     def from_warm_up(self) -> bool:
         """Whether something has no launch in the file, and all such started before all that has
         one. Otherwise launch records may have been lost."""
-        launched = [s.gpu.start for f in self.seen.forwards for s in f.steps if s.gpu]
-        starts = [event.start for event in self.seen.leaked]
-        if not starts or not launched or None in (*starts, *launched):
+        launched = known(s.gpu.start for f in self.seen.forwards for s in f.steps if s.gpu)
+        starts = known(event.start for event in self.seen.leaked)
+        if not starts or not launched:
             return False
         return max(starts) < min(launched)
 

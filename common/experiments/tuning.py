@@ -6,6 +6,7 @@ from dataclasses import replace
 from statistics import mean
 
 from ..cli import UserError
+from ..read.known import total
 from ..show.words import duration
 from . import Asked, Recipe, Recorded, Result, us
 
@@ -28,8 +29,7 @@ def read(seen: Sequence[Recorded]) -> Result:
         others = [step for step in forward.steps if step.kind != "attention"]
         forms = {(step.gpu.grid, step.gpu.block, step.gpu.shared_memory) for step in kernels}
         kinds = ", ".join(dict.fromkeys(step.kind for step in others))
-        times = [step.ns for step in forward.steps]
-        gpu = None if None in times else sum(times)
+        gpu = total(step.ns for step in forward.steps)
         lines.append(
             [
                 f"forward {number}",

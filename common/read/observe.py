@@ -1,69 +1,45 @@
-"""The joins: region → launch calls → GPU events → chains of CPU ops; what one forward did.
+"""One region of a trace: what each of its forwards did, step by step.
 
 A *forward* is one range of the region's label. Its GPU work is joined by correlation id to the
 calls made inside the range on the range's own thread: never by time, for the GPU runs behind the
-CPU and the work of one forward ends long after its range. Processes count these ids each for
-itself: where the file does not tell whose an event is, it is counted nowhere, and spoken of.
+CPU and the work of one forward ends long after its range. What autograd threads launch for the
+range while it waits stands beside that, apart. Processes count the ids each for itself: where the
+file does not tell whose an event is, it is counted nowhere, and spoken of.
 """
 
-import sys
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import accumulate
-from operator import attrgetter
+from functools import cached_property, lru_cache, partial
 from statistics import mean, stdev
+from typing import TypeVar
 
 import msgspec
 
 from ..cli import UserError, shown
 from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
+from .kinds import CALLS_OTHERS, kind_of_op, kind_of_step
+from .lanes import Spans
+from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
-from .trace import Call, GpuEvent, Sort, Span, Trace
-from .usage import Usage, usage
+from .owners import Interval, merged
+from .survey import busy_time
+from .trace import Call, GpuEvent, Sort, Span, Thread, Trace
+from .usage import Launched, Usage, usage
 
-# What an op does, in a word. Looked up from the innermost op of a chain outwards.
-KINDS = {
-    "matmul": "mm bmm addmm baddbmm matmul linear",
-    "attention": (
-        "_flash_attention_forward _efficient_attention_forward _cudnn_attention_forward "
-        "_scaled_dot_product_flash_attention_for_cpu flex_attention"
-    ),
-    "mask": "masked_fill masked_fill_",
-    "softmax": "softmax _softmax _safe_softmax log_softmax _log_softmax",
-    "mul": "mul mul_",
-    "div": "div div_",
-    "add": "add add_",
-    "sub": "sub sub_",
-    "exp": "exp exp_ exp2",
-    "copy": "copy_ clone contiguous direct_copy",
-    "cast": "_to_copy to",
-    "fill": "fill_ zero_ fill ones zeros full scalar_tensor",
-    "where": "where",
-    "triu": "triu tril triu_ tril_",
-    "reduce": "sum mean amax max min any all prod",
-    "compare": "isneginf eq ne lt le gt ge logical_not logical_and logical_or",
-    "cat": "cat",
-}
-KIND_OF_OP = {op: kind for kind, ops in KINDS.items() for op in ops.split()}
 
-# These do nothing themselves: matmul calls bmm, masked_fill clones and then fills.
-CALLS_OTHERS = frozenset(
-    f"aten::{op}"
-    for op in (
-        "matmul linear masked_fill softmax _safe_softmax log_softmax contiguous clone to _to_copy "
-        "ones zeros full scalar_tensor"
-    ).split()
-)
+class Trail(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """The names of the ops from directly under a region down to one, each op's once in memory: two
+    steps were launched on the same way if their trails are the same object."""
 
-# Every word that a guess may use.
-VOCABULARY = (*KINDS, "memset", "fused", "other")
+    name: str
+    above: "Trail | None"
 
-ATTENTION_FAMILIES = ("attention", "fmha", "SDPA", "FlashAttention", "FlashInfer", "FMHA")
-GEMM_FAMILIES = ("GEMM", "nvjet", "Tensile", "CUTLASS")
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(reversed([trail.name for trail in _upwards(self)]))
 
 
 class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
@@ -73,6 +49,37 @@ class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
     depth: int
     start: int  # ns
     end: int  # ns
+    above: "Op | None"
+    trail: Trail
+
+    @property
+    def chain(self) -> tuple["Op", ...]:
+        """From directly under the region down to this one."""
+        return tuple(reversed(list(_upwards(self))))
+
+
+Linkable = TypeVar("Linkable", Op, Trail)
+
+
+def _upwards(one: Linkable | None) -> Iterator[Linkable]:
+    while one is not None:
+        yield one
+        one = one.above
+
+
+class OnGpu(msgspec.Struct, frozen=True, gc=False):
+    """A GPU event of a forward, its launch, and what both tell."""
+
+    event: GpuEvent
+    launch: Call
+    kernel: KernelName
+    residency: Residency | None
+    zero_reason: ZeroReason | None  # why the profiler's occupancy reads 0
+
+    @property
+    def graph(self) -> bool:
+        """Whether the call launched a whole CUDA graph."""
+        return self.launch.launches_graph
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -81,42 +88,93 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     kind: str
     name: str
     ns: float | None  # mean over the forwards; None when one of them is unknown
-    ops: tuple[Op, ...]  # from directly under the region down to the launch
-    path: tuple[str, ...]  # their names
-    call: str | None = None  # the runtime or driver call that launched it
-    gpu: GpuEvent | None = None
-    kernel: KernelName | None = None
-    residency: Residency | None = None
-    zero_reason: ZeroReason | None = None  # why the profiler's occupancy reads 0
+    op: Op | None  # the innermost that was running at the launch
+    on_gpu: OnGpu | None = None
 
     @property
-    def sort(self) -> str:
-        return self.gpu.sort if self.gpu else "op"
+    def ops(self) -> tuple[Op, ...]:
+        """From directly under the region down to the launch."""
+        return self.op.chain if self.op else ()
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.op.trail.path if self.op else ()
+
+    @property
+    def way(self) -> tuple[str, Trail | None]:
+        """The step and how it came about: equal for steps of forwards that did the same."""
+        return self.name, self.op and self.op.trail
+
+    @property
+    def gpu(self) -> GpuEvent | None:
+        return self.on_gpu and self.on_gpu.event
+
+    @property
+    def call(self) -> str | None:
+        return self.on_gpu and self.on_gpu.launch.name
+
+    @property
+    def kernel(self) -> KernelName | None:
+        return self.on_gpu and self.on_gpu.kernel
+
+    @property
+    def residency(self) -> Residency | None:
+        return self.on_gpu and self.on_gpu.residency
+
+    @property
+    def zero_reason(self) -> ZeroReason | None:
+        return self.on_gpu and self.on_gpu.zero_reason
+
+    @property
+    def sort(self) -> Sort | str:
+        return self.on_gpu.event.sort if self.on_gpu else "op"
 
     def under(self, op: str) -> bool:
         """Whether an op of this name is on the way from the region to the launch."""
-        return op in self.path
+        return any(one.name == op for one in _upwards(self.op))
+
+
+def time_of(steps: Iterable[Step]) -> int | None:
+    """Sum of GPU events in nanoseconds; None where there is none, or the time of one is unknown."""
+    times = [step.on_gpu.event.duration if step.ns is not None else None
+             for step in steps if step.on_gpu]  # fmt: skip
+    known = [time for time in times if time is not None]
+    return sum(known) if times and len(known) == len(times) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    cpu_ns: int | None
+    span: Span
+    cpu_ns: int
     launches: int
-    ops: tuple[Op, ...]  # in order of start
+    made_ops: Callable[[], tuple[Op, ...]]  # a recording has many, and few ask for them
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
-    usage: Usage = Usage()
+    others: tuple[Step, ...] = ()  # what autograd threads launched for it, likewise
     lost: int = 0  # launches without a GPU record
+    captured: int = 0  # launches into a CUDA graph
     undecided: int = 0  # calls whose GPU events may be another call's
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """In order of start."""
+        return self.made_ops()
 
     def count(self, sort: str) -> int:
         return sum(step.sort == sort for step in self.steps)
 
     @property
+    def launched(self) -> Iterator[Launched]:
+        """Its steps on the GPU that have a credible time."""
+        for step in self.steps:
+            if step.on_gpu and step.ns is not None:
+                yield Launched(step.on_gpu.event, step.on_gpu.launch, self.span.thread)
+
+    @property
     def gpu_ns(self) -> int | None:
         """Sum of its GPU events. None when the time of one is unknown or not credible, or when it
         is not known which they are."""
-        times = [step.ns for step in self.steps if step.gpu]
-        return None if not times or None in times or self.undecided else sum(times)
+        return None if self.undecided else time_of(self.steps)
 
 
 @dataclass(frozen=True)
@@ -124,18 +182,42 @@ class Observation:
     """What a trace shows of one region."""
 
     trace: Trace
+    linked: Linked
     region: str
     forwards: tuple[Forward, ...]  # finished ones, in time order
     unfinished: int
-    leaked: tuple[GpuEvent, ...]  # GPU work whose launch is not in the file
-    lost: tuple[Call, ...]  # launches that no GPU event answers
-    incredible: tuple[GpuEvent, ...]  # they outlast the next kernel of their stream
-    shared: tuple[tuple[Call, int], ...]  # launches answered by several kernels, and by how many
-    undecided: tuple[GpuEvent, ...]  # several launches may have made them
-    elsewhere: int = 0  # GPU events that the process's other threads launched meanwhile
+    untimed: int  # ranges without a usable time
+    elsewhere: int = 0  # GPU events that other threads launched meanwhile, and no forward counts
     nested: int = 0  # forwards inside another one
     overlapping: int = 0  # forwards that begin inside another one and end behind it
     processes: int = 1  # that ran the region
+
+    # Of the whole trace:
+
+    @property
+    def leaked(self) -> Sequence[GpuEvent]:
+        """GPU work whose launch is not in the file."""
+        return self.linked.joined.leaked
+
+    @property
+    def lost(self) -> Sequence[Call]:
+        """Launches that no GPU event answers."""
+        return self.linked.joined.lost
+
+    @property
+    def incredible(self) -> Sequence[GpuEvent]:
+        """They outlast the next kernel of their stream."""
+        return self.linked.incredible
+
+    @property
+    def shared(self) -> Sequence[tuple[Call, int]]:
+        """Launches answered by several kernels, and by how many."""
+        return self.linked.joined.shared
+
+    @property
+    def undecided(self) -> Sequence[GpuEvent]:
+        """Several launches may have made them."""
+        return self.linked.joined.undecided
 
     @property
     def on_gpu(self) -> bool:
@@ -148,67 +230,116 @@ class Observation:
     @cached_property
     def alike(self) -> bool:
         """Whether all forwards did the same, kernel by kernel and op by op."""
-        return len({tuple((s.name, s.path) for s in f.steps) for f in self.forwards}) <= 1
+        ways = {tuple(step.way for step in (*f.steps, *f.others)) for f in self.forwards}
+        return len(ways) <= 1
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The first forward's steps, with mean times over the forwards if they are alike."""
+        return self._mean_of(lambda forward: forward.steps)
+
+    @cached_property
+    def other_steps(self) -> tuple[Step, ...]:
+        """The same of what autograd threads launched for it."""
+        return self._mean_of(lambda forward: forward.others)
+
+    def _mean_of(self, steps: Callable[[Forward], tuple[Step, ...]]) -> tuple[Step, ...]:
         if not self.forwards:
             return ()
-        first, *others = (forward.steps for forward in self.forwards)
+        first, *others = map(steps, self.forwards)
         if not others or not self.alike:
             return first
         return tuple(
-            msgspec.structs.replace(step, ns=_mean(same.ns for same in (step, *rest)))
+            msgspec.structs.replace(step, ns=_mean([same.ns for same in (step, *rest)]))
             for step, *rest in zip(first, *others, strict=True)
         )
 
-    @property
+    @cached_property
+    def wrappers(self) -> int:
+        """How many outermost ops all steps share: they say nothing about a single step."""
+        return wrappers(self.steps)
+
+    @cached_property
     def ops(self) -> tuple[Op, ...]:
         return self.forwards[0].ops if self.forwards else ()
 
     @property
     def cpu_ns(self) -> float | None:
-        return _mean(forward.cpu_ns for forward in self.forwards)
+        return mean(forward.cpu_ns for forward in self.forwards) if self.forwards else None
 
     @property
     def cpu_spread_ns(self) -> float | None:
         """Standard deviation over the forwards."""
-        times = [forward.cpu_ns for forward in self.forwards if forward.cpu_ns is not None]
+        times = [forward.cpu_ns for forward in self.forwards]
         return stdev(times) if len(times) > 1 else None
 
     @property
     def gpu_ns(self) -> float | None:
-        """Mean over the forwards whose every event has a credible time."""
-        return _mean(f.gpu_ns for f in self.forwards if f.gpu_ns is not None)
+        """Mean over the forwards whose every event has a credible time. One that launched nothing
+        took no GPU time, if all that was launched is in the file."""
+        times = self._known_times()
+        return mean(times) if times else None
+
+    @property
+    def gpu_sum_ns(self) -> int | None:
+        times = self._known_times()
+        return sum(times) if times and len(times) == len(self.forwards) else None
+
+    def _known_times(self) -> list[int]:
+        """Of the forwards; where none ran anything on the GPU nothing is known."""
+        if not any(forward.steps and forward.steps[0].on_gpu for forward in self.forwards):
+            return []
+        found = []
+        for forward in self.forwards:
+            empty = not forward.steps and not forward.lost and not forward.undecided
+            ns = 0 if empty else forward.gpu_ns
+            if ns is not None:
+                found.append(ns)
+        return found
 
     @cached_property
     def usage(self) -> Usage:
         """Of all forwards together; what lies between two of them is nobody's."""
-        return sum((forward.usage for forward in self.forwards), Usage())
+        return usage((forward.launched for forward in self.forwards), self.linked.culprits)
 
-    @property
-    def gpu_sum_ns(self) -> int | None:
-        times = [forward.gpu_ns for forward in self.forwards]
-        return None if not times or None in times else sum(times)
+    def usage_of_recording(self, culprits: bool) -> Usage:
+        """Of the GPUs that the forwards ran on, from the first event of the first forward to the
+        end of the last: with what lies between the forwards, and what else ran there."""
+        spans: dict[tuple, list[int]] = {}
+        for forward in self.forwards:
+            for step in (*forward.steps, *forward.others):
+                if step.on_gpu and step.ns is not None:
+                    event = step.on_gpu.event
+                    if event.start is not None and event.duration is not None:
+                        span = spans.setdefault(event.place, [event.start, event.start])
+                        span[0] = min(span[0], event.start)
+                        span[1] = max(span[1], event.start + event.duration)
+        inside = (
+            one
+            for one in self.linked.launched()
+            if one.event.place in spans
+            and one.event.start is not None
+            and spans[one.event.place][0] <= one.event.start < spans[one.event.place][1]
+        )
+        return usage([inside], self.linked.culprits if culprits else None)
 
     @property
     def gpu_busy_ns(self) -> int | None:
         """Time in which any of the forwards' events ran, each moment of a GPU counted once."""
-        steps = [step for forward in self.forwards for step in forward.steps if step.gpu]
+        steps = [step for forward in self.forwards for step in forward.steps if step.on_gpu]
         if not steps or any(step.ns is None for step in steps) or self.undecided_calls:
             return None
-        events = [step.gpu for step in steps]
-        busy = 0
-        by_device = defaultdict(list)
-        for event in events:
-            by_device[event.place].append((event.start, event.end))
-        for spans in by_device.values():
-            until = 0
-            for start, end in sorted(spans):
-                busy += max(0, end - max(start, until))
-                until = max(until, end)
-        return busy
+        return busy_time(step.on_gpu.event for step in steps if step.on_gpu)
+
+    @property
+    def gpu_own_ns(self) -> int | None:
+        """Sum over all forwards of what their own threads launched."""
+        return self.linked.owners.of(self.region).own if self.on_gpu else None
+
+    @property
+    def gpu_others_ns(self) -> int | None:
+        """Sum over all forwards of what autograd threads launched for them."""
+        return self.linked.owners.of(self.region).others if self.on_gpu else None
 
     @property
     def unlinked_kernels(self) -> int:
@@ -218,6 +349,10 @@ class Observation:
     def undecided_calls(self) -> int:
         """Calls of the forwards whose GPU events may be another call's."""
         return sum(forward.undecided for forward in self.forwards)
+
+    @property
+    def captured(self) -> int:
+        return sum(forward.captured for forward in self.forwards)
 
     @property
     def missing(self) -> int:
@@ -257,100 +392,204 @@ def agreed(counts: list[int]) -> int | list[int] | None:
     return counts[0] if len(set(counts)) == 1 else counts
 
 
-def observe(trace: Trace, region: str | None = None) -> Observation:
-    """What `trace` shows of the region: of the one named, else of the one that the trace's own
+def wrappers(steps: Sequence[Step]) -> int:
+    """How many of the outermost ops all steps share, short of the innermost of any."""
+    if not steps:
+        return 0
+    shared = steps[0].op
+    least = min(step.op.depth if step.op else 0 for step in steps)
+    for step in steps[1:]:
+        other = step.op
+        while shared is not other:
+            if shared is None or other is None:
+                return 0
+            if shared.depth >= other.depth:
+                shared = shared.above
+            else:
+                other = other.above
+    return min(shared.depth + 1, least) if shared else 0
+
+
+# ── Making it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def observe(source: Trace | Linked, region: str | None = None) -> Observation:
+    """What a trace shows of the region: of the one named, else of the one that the trace's own
     story names, else of its only label.
 
     Raises UserError when the region is not there, or cannot be told.
     """
-    region = region or _only_region(trace)
+    trace = source if isinstance(source, Trace) else source.trace
+    region = _only_region(trace) if region is None else region
     ranges = sorted((s for s in trace.annotations if s.name == region), key=lambda s: s.start)
-    if not ranges:
-        raise UserError(
-            f"{shown(trace.path)}: region {region!r} not found; {_what_is_there(trace)}"
-        )
+    untimed = sum(one.sort == "region" and one.name == region for one in trace.untimed)
+    if not ranges and not untimed:
+        raise UserError(f"{shown(trace.path)}: region {region!r} not found; {what_is_there(trace)}")
+    linked = link(source) if isinstance(source, Trace) else source
     finished = [span for span in ranges if span.end is not None]
-
-    joined = join(trace)
-    answers = joined.answers
-    lost = {id(call) for call in joined.lost} - answers.keys()
-    incredible = _incredible(trace)
-    timeless = set(map(id, incredible))
-    device = device_of(trace)
-    on_gpu = bool(trace.gpu)
-    ops, calls = by_thread(trace.ops), by_thread(trace.calls)
-    starts_of_ops, starts_of_calls = (
-        {thread: [event.start for event in events] for thread, events in threads.items()}
-        for threads in (ops, calls)
-    )
-    forwards = []
-    for span in finished:
-        made = _within(span, calls, starts_of_calls)
-        working = [call for call in made if id(call) in answers]
-        inside, chains = _tree(_within(span, ops, starts_of_ops), working)
-        steps, launched = [], []
-        for call, chain in zip(working, chains, strict=True):
-            path = tuple([op.name for op in chain])
-            for event in answers[id(call)]:
-                credible = id(event) not in timeless
-                steps.append(_gpu_step(event, call, chain, path, device, credible))
-                if credible:
-                    launched.append((event, call.start))
-        forwards.append(
-            Forward(
-                cpu_ns=span.end - span.start,
-                launches=sum([call.launches for call in made]),
-                ops=tuple(inside),
-                steps=tuple(_in_gpu_order(steps) if on_gpu else _cpu_steps(inside)),
-                usage=usage(launched),
-                lost=sum([id(call) in lost for call in made]) if lost else 0,
-                undecided=sum([id(call) in joined.undecided_calls for call in made])
-                if joined.undecided_calls
-                else 0,
-            )
-        )
+    maker = _Maker(linked)
+    forwards = tuple(map(maker.forward, finished))
     nested, overlapping = _inside_each_other(finished)
     return Observation(
         trace=trace,
+        linked=linked,
         region=region,
-        forwards=tuple(forwards),
+        forwards=forwards,
         unfinished=len(ranges) - len(finished),
-        leaked=tuple(joined.leaked),
-        lost=tuple(joined.lost),
-        incredible=tuple(incredible),
-        shared=tuple(joined.shared),
-        undecided=tuple(joined.undecided),
-        elsewhere=_elsewhere(finished, calls, answers),
+        untimed=untimed,
+        elsewhere=_elsewhere(linked, finished, maker.counted),
         nested=nested,
         overlapping=overlapping,
         processes=len({span.thread[0] for span in ranges}),
     )
 
 
+class _Maker:
+    """Makes forwards, and remembers which calls they count."""
+
+    def __init__(self, linked: Linked) -> None:
+        self._linked = linked
+        self._lost = {id(call) for call in linked.joined.lost} - linked.joined.answers.keys()
+        self._device = device_of(linked.trace)
+        self._trails: dict[tuple[int, str], Trail] = {}
+        self._kinds: dict[tuple[int, str, Sort], str] = {}
+        self.counted: set[int] = set()
+
+    def forward(self, span: Span) -> Forward:
+        linked = self._linked
+        start, end = span.start, span.end or span.start
+        made = linked.lanes.calls_within(span.thread, start, end)
+        own = Interval(start, end)
+        steps, undecided = self._steps(span.thread, own)
+        others: list[Step] = []
+        for thread, interval in linked.owners.workers(span):
+            others += self._steps(thread, interval)[0]
+        ops = partial(self._ops, span.thread, own)
+        return Forward(
+            span=span,
+            cpu_ns=end - start,
+            launches=linked.joined.launches(self._counted_here(span, made)),
+            made_ops=ops,
+            steps=tuple(_in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops())),
+            others=tuple(_in_gpu_order(others)),
+            lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
+            captured=sum([id(call) in linked.joined.captured for call in made])
+            if linked.joined.captured
+            else 0,
+            undecided=undecided,
+        )
+
+    def _counted_here(self, span: Span, made: Sequence[Call]) -> list[Call]:
+        """The calls of a range: of those that ran anything the ones that count for it, though they
+        be stamped elsewhere."""
+        silent = [call for call in made if id(call) not in self._linked.joined.answers]
+        if (working := self._linked.placed.threads.get(span.thread)) is None:
+            return silent
+        numbers = working.within(span.start, span.end or span.start)
+        return silent + working.calls[numbers.start : numbers.stop]
+
+    def _ops(self, thread: Thread, interval: Interval) -> tuple[Op, ...]:
+        """The ops that begin in an interval of a thread, parents before children."""
+        if (spans := self._linked.lanes.ops.get(thread)) is None:
+            return ()
+        low, high = spans.within(*interval)
+        made: dict[int, Op] = {}
+        return tuple([self._op(spans, index, low, made) for index in range(low, high)])
+
+    def _op(self, spans: Spans, index: int, low: int, made: dict[int, Op]) -> Op:
+        """One of a thread's ops, with those above it from index `low` on, each made once."""
+        waiting = []
+        parents = spans.parents
+        while index >= low and index not in made:
+            waiting.append(index)
+            index = parents[index]
+        above = made[index] if index >= low else None
+        for one in reversed(waiting):
+            span = spans.spans[one]
+            trail = self._trail(above and above.trail, span.name)
+            depth = above.depth + 1 if above else 0
+            # The region has finished, so this has: one without an end was too short to measure.
+            above = Op(span.name, depth, span.start, span.end or span.start, above, trail)
+            made[one] = above
+        assert above is not None
+        return above
+
+    def _trail(self, above: Trail | None, name: str) -> Trail:
+        key = id(above), name
+        if (found := self._trails.get(key)) is None:
+            found = self._trails[key] = Trail(name, above)
+        return found
+
+    def _steps(self, thread: Thread, interval: Interval) -> tuple[list[Step], int]:
+        """The steps that an interval of a thread launched, in that order; and the number of calls
+        of which it is not known what they made run."""
+        steps: list[Step] = []
+        undecided = 0
+        if (working := self._linked.placed.threads.get(thread)) is None:
+            return steps, undecided
+        joined, placed = self._linked.joined, self._linked.placed
+        spans = self._linked.lanes.ops.get(thread)
+        low = spans.within(*interval)[0] if spans else 0
+        made: dict[int, Op] = {}
+        for number in working.within(*interval):
+            call, index = working.calls[number], working.ops[number]
+            if id(call) in joined.undecided_calls or id(call) in placed.unknown:
+                undecided += 1
+                continue
+            self.counted.add(id(call))
+            op = self._op(spans, index, low, made) if spans and index >= low else None
+            for event in joined.answers.get(id(call), ()):
+                steps.append(self._step(event, call, op, id(event) not in self._linked.timeless))
+        return steps, undecided
+
+    def _step(self, event: GpuEvent, call: Call, op: Op | None, credible: bool) -> Step:
+        kernel = decode(event.name)
+        footprint = event.reported_occupancy, event.registers, event.shared_memory
+        fits, why_zero = _footprint(self._device, (*footprint, event.grid, event.block))
+        key = id(op and op.trail), event.name, event.sort
+        if (kind := self._kinds.get(key)) is None:
+            path = op.trail.path if op else ()
+            kind = self._kinds[key] = kind_of_step(path, event.name, event.sort)
+        ns = event.duration if credible else None
+        on_gpu = OnGpu(event, call, kernel, fits, why_zero)
+        return Step(kind, event.name, ns, op, on_gpu)
+
+
 def _inside_each_other(ranges: Sequence[Span]) -> tuple[int, int]:
     """How many ranges lie inside another one of their thread, and how many only begin there."""
     nested = overlapping = 0
-    until: dict = {}
+    until: dict[Thread, int] = {}
     for span in ranges:
-        end = until.get(span.thread, 0)
-        nested += span.end <= end
-        overlapping += span.start < end < span.end
-        until[span.thread] = max(end, span.end)
+        end, its = until.get(span.thread), span.end or span.start
+        if end is not None:
+            nested += its <= end
+            overlapping += span.start < end < its
+        until[span.thread] = its if end is None else max(end, its)
     return nested, overlapping
 
 
-def _elsewhere(ranges: Sequence[Span], calls: dict, answers: dict) -> int:
-    """How many GPU events other threads of the same process launched during the ranges."""
-    if len(calls) < 2:
-        return 0
+def _elsewhere(linked: Linked, ranges: Sequence[Span], counted: set[int]) -> int:
+    """How many GPU events other threads of the process launched during the ranges, and no forward
+    counts. A process that has no op and no label of its own may be misnamed: its are anybody's."""
+    joined = linked.joined
+    own = {span.thread for span in ranges}
+    known = {span.thread[0] for span in (*linked.trace.annotations, *linked.trace.ops)}
+    processes = {span.thread[0] for span in ranges}
+    uncounted: dict[object, list[int]] = defaultdict(list)
+    for thread, working in linked.placed.threads.items():
+        of = thread[0] if thread[0] in known else None
+        if thread in own or (of is not None and of not in processes):
+            continue
+        for call, moment in zip(working.calls, working.moments, strict=True):
+            if id(call) not in counted:
+                events = len(joined.answers.get(id(call), ()))
+                uncounted[of] += [moment] * events
     found = 0
-    for thread, made in calls.items():
-        before = [0, *accumulate(len(answers.get(id(call), ())) for call in made)]
-        starts = [call.start for call in made]
-        for span in ranges:
-            if span.thread != thread and span.thread[0] == thread[0]:
-                found += before[bisect_left(starts, span.end)]
-                found -= before[bisect_left(starts, span.start)]
+    for of, moments in uncounted.items():
+        moments.sort()
+        spans = [s for s in ranges if of is None or s.thread[0] == of]
+        for start, end in merged((span.start, span.end or span.start) for span in spans):
+            found += bisect_left(moments, end) - bisect_left(moments, start)
     return found
 
 
@@ -361,7 +600,7 @@ def _only_region(trace: Trace) -> str:
     if len(labels) == 1:
         return next(iter(labels))
     if not labels:
-        raise UserError(f"{shown(trace.path)}: no record_function region; {_what_is_there(trace)}")
+        raise UserError(f"{shown(trace.path)}: no record_function region; {what_is_there(trace)}")
     listed = ", ".join(f"{name} ({count})" for name, count in labels.most_common(12))
     more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
     raise UserError(
@@ -369,7 +608,7 @@ def _only_region(trace: Trace) -> str:
     )
 
 
-def _what_is_there(trace: Trace) -> str:
+def what_is_there(trace: Trace) -> str:
     if not trace.annotations and not trace.ops:
         kernels = sum(event.sort == "kernel" for event in trace.gpu)
         return f"the trace has {kernels} kernels but no CPU events (profile with CPU activity too)"
@@ -377,159 +616,11 @@ def _what_is_there(trace: Trace) -> str:
     return f"the trace has {labels} (label a forward with torch.profiler.record_function)"
 
 
-@dataclass(slots=True)
-class Joined:
-    """Launch calls and GPU events, joined by correlation id."""
-
-    answers: dict[int, list[GpuEvent]]  # the events of a call, by the call's `id`
-    shared: list[tuple[Call, int]]  # launches answered by several kernels
-    lost: list[Call]  # launches answered by none
-    leaked: list[GpuEvent]  # their call is not in the file
-    undecided: list[GpuEvent]  # several calls, of several processes say, may have made them
-    undecided_calls: set[int]  # those calls, by `id`
-
-
-def join(trace: Trace) -> Joined:
-    events, calls = defaultdict(list), defaultdict(list)
-    for event in trace.gpu:
-        events[event.correlation].append(event)
-    for call in trace.calls:
-        if call.correlation is not None:
-            calls[call.correlation].append(call)
-    answers: dict[int, list[GpuEvent]] = {}
-    found = Joined(answers, [], [], events.pop(None, []), [], set())
-    several = len(trace.processes) > 1
-    spoken_for: set[int] = set()  # calls beside the one that did the work
-    for correlation, group in events.items():
-        made = calls.get(correlation)
-        if made is None:
-            found.leaked += group
-        elif len(made) == 1 and not several:
-            answers[id(made[0])] = group
-        else:
-            _divide(made, group, found, spoken_for)
-    surplus = []
-    for call in trace.calls:
-        group = answers.get(id(call))
-        if not call.launches or call.correlation is None:
-            continue
-        if group is None:
-            if id(call) not in spoken_for and id(call) not in found.undecided_calls:
-                found.lost.append(call)
-        elif len(group) > 1 and not call.launches_graph:
-            found.shared.append((call, len(group)))
-            group.sort(key=lambda event: event.start or 0)
-            surplus += [(call, event) for event in group[1:]]
-    # One launch starts one kernel. If just as many launches went without, the ids were mixed up,
-    # and both sides still stand in order.
-    if surplus and len(surplus) == len(found.lost) and not several:
-        surplus.sort(key=lambda pair: pair[1].start or 0)
-        found.lost.sort(key=lambda call: call.start)
-        for (call, event), launch in zip(surplus, found.lost, strict=True):
-            answers[id(call)] = answers[id(call)][:1]
-            answers[id(launch)] = [event]
-    return found
-
-
-def _divide(made: list[Call], group: list[GpuEvent], found: Joined, spoken_for: set[int]) -> None:
-    """The events of one id among the calls of this id: each goes to its own process's launch."""
-    by_process = defaultdict(list)
-    for event in group:
-        by_process[event.process].append(event)
-    for process, events in by_process.items():
-        # Whose process is unknown may be anyone's.
-        own = [call for call in made if process in (None, call.thread[0])]
-        alike = Counter(call.name for call in set(own))  # one written twice is one
-        if not own:
-            found.leaked += events
-        elif len({call.thread[0] for call in own}) > 1 or max(alike.values()) > 1:
-            found.undecided += events
-            found.undecided_calls.update(map(id, own))
-        else:
-            # A launch and what it calls can carry one id; the launch does the work.
-            call = max(own, key=lambda call: call.launches)
-            found.answers.setdefault(id(call), []).extend(events)
-            spoken_for.update(map(id, own))
-
-
-def _incredible(trace: Trace) -> list[GpuEvent]:
-    """Events that end after the next one of their stream: a stream finishes in order, so their
-    duration was mismeasured. (A short overlap is none: dependent launches start early.)"""
-    found = []
-    lanes = defaultdict(list)
-    several = len(trace.processes) > 1
-    for event in trace.gpu:
-        # The streams of two processes may go by one number.
-        if event.end is not None and not (several and event.process is None):
-            lanes[event.lane].append(event)
-    for lane in lanes.values():
-        lane.sort(key=lambda event: event.start)
-        found += [
-            one
-            for one, following in zip(lane, lane[1:], strict=False)
-            if one.end > following.end and one.start < following.start
-        ]
-    return found
-
-
 def device_of(trace: Trace) -> Device | None:
     """The limits of the GPU that the trace tells of."""
     told = [as_builtins(trace.story.device)] if trace.story else []
     devices = map(Device.from_properties, (*trace.devices, *told))
     return next(filter(None, devices), None)
-
-
-def by_thread(events: Iterable) -> dict:
-    threads = defaultdict(list)
-    for event in events:
-        threads[event.thread].append(event)
-    for thread in threads.values():
-        thread.sort(key=_start)
-    return threads
-
-
-_start = attrgetter("start")
-
-
-def _within(span: Span, threads: dict, starts: dict) -> Sequence:
-    """The events of the span's thread that start inside it. What starts at its very end, in a trace
-    of whole microseconds, belongs to what follows."""
-    if span.thread not in threads:
-        return ()
-    moments = starts[span.thread]
-    low = bisect_left(moments, span.start)
-    return threads[span.thread][low : bisect_left(moments, span.end, low)]
-
-
-def _tree(spans: Sequence[Span], calls: Sequence[Call]) -> tuple[list[Op], list[tuple[Op, ...]]]:
-    """The spans inside a finished region as ops with their depth, parents before children; and for
-    each of the calls the ops that are running when it starts, outermost first."""
-    ops: list[Op] = []
-    chains: list[tuple[Op, ...]] = []
-    above: list[Op] = []
-    moments = [call.start for call in calls]
-    moments.append(sys.maxsize)
-    moment, latest = moments[0], -1
-    for span in spans:
-        start = span.start
-        if start == latest:  # the longer one is the parent, in whichever order they stand
-            in_order = sorted(spans, key=lambda span: (span.start, -(span.end or span.start)))
-            if in_order != spans:
-                return _tree(in_order, calls)
-        latest = start
-        while moment < start:
-            chains.append(tuple([op for op in above if op.end > moment]))
-            moment = moments[len(chains)]
-        while above and above[-1].end <= start:
-            above.pop()
-        # The region has finished, so this has: one without an end was too short to measure.
-        op = Op(span.name, len(above), start, span.end or start)
-        ops.append(op)
-        above.append(op)
-    while len(chains) < len(calls):
-        chains.append(tuple([op for op in above if op.end > moment]))
-        moment = moments[len(chains)]
-    return ops, chains
 
 
 @lru_cache(maxsize=4096)  # a model launches few footprints many times
@@ -541,106 +632,47 @@ def _footprint(device: Device | None, event: tuple) -> tuple[Residency | None, Z
     )
 
 
-def _gpu_step(
-    event: GpuEvent,
-    call: Call,
-    ops: tuple[Op, ...],
-    path: tuple[str, ...],
-    device: Device | None,
-    credible: bool,
-) -> Step:
-    kernel = decode(event.name)
-    footprint = event.reported_occupancy, event.registers, event.shared_memory
-    fits, why_zero = _footprint(device, (*footprint, event.grid, event.block))
-    return Step(
-        _kind(path, event.name, event.sort),
-        event.name,
-        event.duration if credible else None,
-        ops,
-        path,
-        call.name,
-        event,
-        kernel,
-        fits,
-        why_zero,
-    )
-
-
 def _in_gpu_order(steps: Sequence[Step]) -> list[Step]:
     """Steps in order of launch, put in order of their start. One whose start is unknown stays
     behind what was launched before it, as on a stream."""
-    moments, latest = [], 0
+    moments, latest = [], None
     for step in steps:
-        latest = step.gpu.start or latest
-        moments.append(latest)
+        start = step.on_gpu.event.start if step.on_gpu else None
+        latest = latest if start is None else start
+        moments.append((latest is not None, latest or 0))
     return [steps[i] for i in sorted(range(len(steps)), key=moments.__getitem__)]
 
 
 def _cpu_steps(ops: Sequence[Op]) -> list[Step]:
     """Where there is no GPU: the ops that do the work, and not those that only call them."""
     steps, done = [], -1
-    above: list[Op] = []  # the latest op of each depth
+    works = _that_work_below(ops)
     for index, op in enumerate(ops):
-        del above[op.depth :]
-        above.append(op)
-        if op.start < done or _kind_of_op(op.name) is None:
+        if op.start < done or kind_of_op(op.name) is None:
             continue
-        calls_others = op.name in CALLS_OTHERS and any(
-            _kind_of_op(below.name) for below in _below(ops, index)
-        )
-        if not calls_others:
-            chain = tuple(o for o in above if o.end >= op.end)
-            path = tuple(o.name for o in chain)
-            steps.append(Step(_kind(path, None, "op"), op.name, op.end - op.start, chain, path))
-            done = op.end
+        if op.name in CALLS_OTHERS and works[index]:
+            continue
+        kind = kind_of_step(op.trail.path, None, "op")
+        steps.append(Step(kind, op.name, op.end - op.start, op))
+        done = op.end
     return steps
 
 
-def _below(ops: Sequence[Op], index: int) -> Iterable[Op]:
-    for op in ops[index + 1 :]:
-        if op.depth <= ops[index].depth:
-            return
-        yield op
+def _that_work_below(ops: Sequence[Op]) -> list[bool]:
+    """For each op whether one inside it does work."""
+    found = [False] * len(ops)
+    open_: list[int] = []  # the latest op of each depth
+    for index, op in enumerate(ops):
+        del open_[op.depth :]
+        if kind_of_op(op.name):
+            for above in reversed(open_):
+                if found[above]:
+                    break
+                found[above] = True
+        open_.append(index)
+    return found
 
 
-@lru_cache(maxsize=4096)
-def _kind(path: tuple[str, ...], name: str | None, sort: str) -> str:
-    """One word for a step. The kernel of this name decides where that is plain, else the nearest
-    op."""
-    if sort == "memset":
-        return "memset"
-    kernel = decode(name) if name else None
-    family = kernel.family if kernel else ""
-    if any(word in family for word in ATTENTION_FAMILIES):
-        return "attention"
-    if any(word in family for word in GEMM_FAMILIES):
-        return "matmul"
-    if family == "Triton (inductor)":
-        return _kind_of_fused(kernel.op or "")
-    if "aten::_to_copy" in path:
-        return "cast"
-    for op in reversed(path):
-        if kind := _kind_of_op(op):
-            return kind
-    if sort == "copy":
-        return "copy"
-    return KIND_OF_OP.get((kernel.op if kernel else None) or "", "other")
-
-
-def _kind_of_op(name: str) -> str | None:
-    return KIND_OF_OP.get(name.removeprefix("aten::"))
-
-
-def _kind_of_fused(text: str) -> str:
-    """From the op names in an Inductor kernel's name: one kind, or fused."""
-    kinds = set()
-    for op in sorted(KIND_OF_OP, key=len, reverse=True):  # _safe_softmax before softmax
-        if f"_{op}_" in f"_{text}_":
-            kinds.add(KIND_OF_OP[op])
-            text = f"_{text}_".replace(f"_{op}_", "__")
-    return kinds.pop() if len(kinds) == 1 else "fused" if kinds else "other"
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    values = list(values)
-    return None if not values or None in values else mean(values)
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return mean(known) if known and len(known) == len(values) else None

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
+from .known import known
+
 Limit = Literal["registers", "shared memory", "warps", "blocks"]
 ZeroReason = Literal["shared memory over default limit", "tiny grid"]
 
@@ -82,7 +84,10 @@ class Device:
         def read(key: str) -> int | None:
             return _whole(properties.get(key))
 
-        capability = (read("computeMajor"), read("computeMinor"))
+        major, minor = read("computeMajor"), read("computeMinor")
+        if major is None or minor is None:
+            return None
+        capability = major, minor
         # ROCm numbers its GPUs as well: an MI250 is 9.0 like an H100, an RX 7900 is 11.0 like Thor.
         rocm = "maxSharedMemoryPerMultiProcessor" in properties
         warp = read("warpSize") or THREADS_PER_WARP
@@ -184,13 +189,16 @@ def kineto_estimate(
     libkineto/src/DeviceProperties.cpp, which sets FUNC_SHMEM_LIMIT_DEFAULT.
     """
     resident, grid_blocks = residency(device, registers, shared_memory, block), _product(grid)
+    asked, threads = _whole(shared_memory), _product(block)
+    if device is None or asked is None or threads is None:
+        return None
     if resident is None or grid_blocks is None or device.sms is None:
         return None
-    runs = opt_in or shared_memory <= device.default_shared_memory
+    runs = opt_in or asked <= device.default_shared_memory
     # In single precision, as Kineto: 82.5 can come out as 82.49999 and print as 82.
     blocks = min(resident.blocks if runs else 0, _float32(_float32(grid_blocks) / device.sms))
-    threads = _float32(blocks * _product(block))
-    return int(0.5 + 100.0 * _float32(threads / (device.warps * THREADS_PER_WARP)))
+    running = _float32(blocks * threads)
+    return int(0.5 + 100.0 * _float32(running / (device.warps * THREADS_PER_WARP)))
 
 
 def reported_zero_reason(
@@ -242,5 +250,5 @@ def _product(sizes: Sequence[int] | None) -> int | None:
     """Threads of a block or blocks of a grid; None unless it has 1 to 3 sizes, none of them 0."""
     if not isinstance(sizes, Sequence) or not 1 <= len(sizes) <= 3:
         return None
-    counts = [_whole(size) for size in sizes]
-    return prod(counts) if all(counts) else None
+    counts = known(_whole(size) for size in sizes)
+    return prod(counts) if counts and all(counts) else None

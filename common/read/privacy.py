@@ -85,7 +85,7 @@ class Scan:
 
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole
-        self._size = 0
+        self.size = 0
         self._rest = b""  # of what was given, the end
         self._done = dict.fromkeys((_rare, _other), 0)  # bytes that each has searched
         self._found: dict[str, Finding] = {}
@@ -93,21 +93,21 @@ class Scan:
 
     def add(self, block: bytes) -> None:
         data = self._rest + block
-        first = not self._size
-        self._size += len(block)
+        first = not self.size
+        self.size += len(block)
         for find in (_rare, _other) if self._whole or first else (_rare,):
-            self._search(find, data, self._size - LONGEST)
+            self._search(find, data, self.size - LONGEST)
         self._rest = data[-FOOT:]
 
     def found(self) -> tuple[Finding, ...]:
         """What was found; asked for at the end."""
         for find in (_rare, _other):
-            self._search(find, self._rest, self._size)
+            self._search(find, self._rest, self.size)
         return tuple(self._found[kind] for kind in KINDS if kind in self._found)
 
     def _search(self, find, data: bytes, until: int) -> None:
         """Count what begins between what has been searched and `until`, in bytes of the file."""
-        offset = self._size - len(data)
+        offset = self.size - len(data)
         start = max(0, self._done[find] - offset)
         self._count(find(data, start, self._full), data, start, until - offset)
         self._done[find] = max(self._done[find], until)
@@ -192,8 +192,8 @@ def _other(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
         if not match[2].isdigit() and match[2].lower() not in (b"localhost", b"unknown", b"none"):
             yield match.start(), kind, _start(match[2]), match.start(2)
     for ending in _HANDLER_ENDING.finditer(data, start):
-        if match := _HANDLER.search(data, max(0, ending.start() - 240), ending.start()):
-            yield ending.start(), "host name", _start(match[1]), match.start()
+        if handler := _HANDLER.search(data, max(0, ending.start() - 240), ending.start()):
+            yield ending.start(), "host name", _start(handler[1]), handler.start()
     for match in _ADDRESS.finditer(data, start):
         before = _ADDRESS_START.search(data, max(0, match.start() - 8), match.start())
         if before and before[2] not in (b"0", b"127"):

@@ -1,11 +1,12 @@
 """The whole of a trace, where no region is singled out: labels, kernels, ops, the GPU's time."""
 
-from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import accumulate
 
-from .observe import by_thread, join
-from .trace import Call, GpuEvent, Trace
+from .communication import Moved, communication
+from .linked import Linked, link
+from .owners import merged
+from .trace import GpuEvent, Trace
 from .usage import Usage, usage
 
 TOP = 10
@@ -13,123 +14,189 @@ TOP = 10
 
 @dataclass(slots=True)
 class Total:
-    """What all events of one name come to. Times in nanoseconds."""
+    """What all events of one name come to. Times in nanoseconds; None is unknown."""
 
     name: str
     count: int = 0
-    cpu: int = 0  # of a label from its start to its end; of an op without the ops inside it
-    # Of the work launched in it; of an op without what ops inside it launched. None where that may
-    # be another process's.
-    gpu: int | None = 0
+    cpu: int | None = 0  # of an op without the ops inside it
+    gpu: int | None = 0  # of an op without what ops inside it launched
+
+    def add_cpu(self, ns: int) -> None:
+        if self.cpu is not None:
+            self.cpu += ns
+
+    def add_gpu(self, ns: int | None) -> None:
+        self.gpu = None if self.gpu is None or ns is None else self.gpu + ns
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label's time in nanoseconds. None is unknown."""
+
+    name: str
+    count: int
+    cpu: int | None  # from start to end; a range inside another one of this label counts once
+    own: int | None  # GPU time of what its own threads launched
+    others: int | None  # of what autograd threads launched for it while it waited
+    gpu: int | None  # both
+    busy: int | None  # time in which any of it ran
+    backward: int | None  # GPU time of the backward of its forward ops, wherever that ran
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilerStep:
+    """One step of the profiler's schedule. Nanoseconds; None is unknown."""
+
+    name: str
+    cpu: int
+    gpu: int | None  # of what was launched in it, by autograd threads for it too
 
 
 @dataclass(frozen=True)
 class Survey:
     trace: Trace
-    labels: tuple[Total, ...]  # in order of GPU time, then CPU time
+    linked: Linked
+    labels: tuple[Label, ...]  # in order of GPU time, then CPU time
+    unlabelled: int | None  # GPU time under no label
+    unlinked_backward: int | None  # GPU time of backward ops whose forward op is not known
     kernels: tuple[Total, ...]  # the most expensive ones; copies and memsets among them
     ops: tuple[Total, ...]
     usage: Usage
-    leaked: tuple[GpuEvent, ...]
-    lost: tuple[Call, ...]
-    undecided: tuple[GpuEvent, ...]
+    steps: tuple[ProfilerStep, ...]
+    communication: tuple[Moved, ...]
 
 
-def survey(trace: Trace) -> Survey:
-    joined = join(trace)
-    answers = joined.answers
-    calls = by_thread(trace.calls)
-    launched: list[tuple[GpuEvent, int | None]] = [(event, None) for event in joined.leaked]
-    launched += [(event, None) for event in joined.undecided]
-    for call in trace.calls:
-        launched += [(event, call.start) for event in answers.get(id(call), ())]
-
-    def work(call: Call) -> int:
-        return sum(event.duration or 0 for event in answers.get(id(call), ()))
-
-    def unclear(call: Call) -> bool:
-        return id(call) in joined.undecided_calls
-
+def survey(linked: Linked | Trace) -> Survey:
+    linked = link(linked) if isinstance(linked, Trace) else linked
+    trace, owners = linked.trace, linked.owners
     kernels: dict[str, Total] = {}
     for event in trace.gpu:
         total = kernels.setdefault(event.name, Total(event.name))
         total.count += 1
-        total.gpu += event.duration or 0
+        total.add_gpu(None if id(event) in linked.timeless else event.duration)
+    whole = (
+        None
+        if any(total.gpu is None for total in kernels.values())
+        else sum(total.gpu or 0 for total in kernels.values())
+    )
+    labelled = owners.labelled
     return Survey(
         trace,
-        _ordered(_labels(trace, calls, work, unclear).values()),
+        linked,
+        _labels(linked),
+        None if whole is None or labelled is None else whole - labelled,
+        owners.unlinked_backward,
         _ordered(kernels.values())[:TOP],
-        _ordered(_ops(trace, calls, work, unclear).values())[:TOP],
-        usage(launched),
-        tuple(joined.leaked),
-        tuple(joined.lost),
-        tuple(joined.undecided),
+        _ordered(_ops(linked).values())[:TOP],
+        usage([linked.launched()], linked.culprits),
+        tuple(
+            ProfilerStep(span.name, span.end - span.start, owners.during(span))
+            for span in trace.annotations
+            if span.is_profiler_step and span.end is not None
+        ),
+        communication(trace.gpu),
     )
 
 
-def _ordered(totals) -> tuple[Total, ...]:
-    return tuple(sorted(totals, key=lambda total: (-(total.gpu or 0), -total.cpu, total.name)))
+def _ordered(totals: Iterable[Total]) -> tuple[Total, ...]:
+    return tuple(
+        sorted(totals, key=lambda total: (-(total.gpu or 0), -(total.cpu or 0), total.name))
+    )
 
 
-def _labels(trace: Trace, calls: dict, work, unclear) -> dict[str, Total]:
-    starts = {thread: [call.start for call in made] for thread, made in calls.items()}
-    sums = {thread: [0, *accumulate(map(work, made))] for thread, made in calls.items()}
-    doubts = {thread: [0, *accumulate(map(unclear, made))] for thread, made in calls.items()}
-    labels: dict[str, Total] = {}
-    for span in trace.annotations:
-        if span.name.startswith("ProfilerStep#"):
+# ── Labels ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _labels(linked: Linked) -> tuple[Label, ...]:
+    counts: dict[str, int] = {}
+    times: dict[str, dict] = {}
+    # A range without its time; and a label none of whose ranges ended.
+    unknown: set[str] = {one.name for one in linked.trace.untimed if one.sort == "region"}
+    for span in linked.trace.annotations:
+        if span.is_profiler_step:
             continue
-        total = labels.setdefault(span.name, Total(span.name))
-        total.count += 1
-        if span.end is None:
-            continue
-        total.cpu += span.end - span.start
-        if span.thread in starts:
-            low, high = (
-                bisect_left(starts[span.thread], moment) for moment in (span.start, span.end)
+        counts[span.name] = counts.get(span.name, 0) + 1
+        on_threads = times.setdefault(span.name, {})
+        if span.end is not None:
+            on_threads.setdefault(span.thread, []).append((span.start, span.end))
+    for one in linked.trace.untimed:
+        if one.sort == "region" and not one.name.startswith("ProfilerStep#"):
+            counts[one.name] = counts.get(one.name, 0) + 1
+    unknown |= {name for name, on_threads in times.items() if not on_threads}
+    overlapping = _overlapping(linked.trace.gpu)
+    found = []
+    for name, count in counts.items():
+        owned = linked.owners.of(name)
+        gpu = None if name in unknown else owned.all
+        cpu = sum(
+            end - start for spans in times.get(name, {}).values() for start, end in merged(spans)
+        )
+        busy = gpu
+        if gpu and overlapping:
+            busy = busy_time(linked.owners.events(name))
+        found.append(
+            Label(
+                name,
+                count,
+                None if name in unknown else cpu,
+                None if name in unknown else owned.own,
+                None if name in unknown else owned.others,
+                gpu,
+                None if gpu is None else busy,
+                owned.backward,
             )
-            if doubts[span.thread][high] > doubts[span.thread][low]:
-                total.gpu = None
-            elif total.gpu is not None:
-                total.gpu += sums[span.thread][high] - sums[span.thread][low]
-    return labels
+        )
+    found.sort(key=lambda label: (-(label.gpu or 0), -(label.cpu or 0), label.name))
+    return tuple(found)
 
 
-def _ops(trace: Trace, calls: dict, work, unclear) -> dict[str, Total]:
-    """One walk over each thread: ops and calls in order of start, the open ops on a stack."""
+def busy_time(events: Iterable[GpuEvent]) -> int:
+    """Nanoseconds in which any of the events ran, each moment of a GPU counted once."""
+    gpus: dict[tuple, list[tuple[int, int]]] = {}
+    for event in events:
+        if event.start is not None and event.duration is not None:
+            span = event.start, event.start + event.duration
+            gpus.setdefault(event.place, []).append(span)
+    return sum(end - start for spans in gpus.values() for start, end in merged(spans))
+
+
+def _overlapping(events: Iterable[GpuEvent]) -> bool:
+    """Whether any two events of one GPU run at the same time."""
+    until: dict[tuple, int] = {}
+    timed = [event for event in events if event.end is not None]
+    for event in sorted(timed, key=lambda event: event.start or 0):
+        if (event.start or 0) < until.get(event.place, event.start or 0):
+            return True
+        until[event.place] = event.end or 0
+    return False
+
+
+# ── Ops ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ops(linked: Linked) -> dict[str, Total]:
     totals: dict[str, Total] = {}
-    for thread, ops in by_thread(trace.ops).items():
-        ops = sorted(ops, key=lambda op: (op.start, -(op.end or op.start)))
-        launches = iter(calls.get(thread, ()))
-        launch = next(launches, None)
-        stack: list = []
-
-        def innermost(moment: int, stack=stack):
-            while stack and (stack[-1].end or 0) <= moment:
-                stack.pop()
-            return totals[stack[-1].name] if stack else None
-
-        def count(call: Call) -> None:
-            if not (total := innermost(call.start)):  # noqa: B023 — called in this round only
-                return
-            if unclear(call):
-                total.gpu = None
-            elif total.gpu is not None:
-                total.gpu += work(call)
-
-        for op in ops:
-            while launch and launch.start < op.start:
-                count(launch)
-                launch = next(launches, None)
-            above = innermost(op.start)
-            total = totals.setdefault(op.name, Total(op.name))
+    for thread, ops in linked.lanes.ops.items():
+        spans, parents = ops.spans, ops.parents
+        for span, parent in zip(spans, parents, strict=True):
+            try:
+                total = totals[span.name]
+            except KeyError:
+                total = totals[span.name] = Total(span.name)
             total.count += 1
-            if op.end is not None:
-                total.cpu += op.end - op.start
-                if above:
-                    above.cpu -= min(op.end, stack[-1].end) - op.start
-                stack.append(op)
-        while launch:
-            count(launch)
-            launch = next(launches, None)
+            if span.end is None:
+                continue
+            total.cpu += span.end - span.start  # type: ignore[operator]  # known until below
+            if parent >= 0:
+                above = spans[parent]
+                totals[above.name].cpu -= min(span.end, above.end) - span.start  # type: ignore
+        if working := linked.placed.threads.get(thread):
+            for call, index in zip(working.calls, working.ops, strict=True):
+                if index >= 0:
+                    totals[spans[index].name].add_gpu(linked.owners.work(call))
+    for one in linked.trace.untimed:
+        if one.sort == "op":
+            total = totals.setdefault(one.name, Total(one.name))
+            total.count += 1
+            total.cpu = total.gpu = None
     return totals

@@ -17,21 +17,28 @@ stands in. Where no metadata parts them, or they are mixed, by sorting say, it i
     cpu_op            an operator, on the CPU                → ops
     cuda_runtime,
     cuda_driver       a call into CUDA (or HIP)              → calls
-    xpu_…, privateuse1_…   the same of other vendors         → calls
+    xpu_…, mtia_…, privateuse1_…   the same of other vendors → calls
     kernel, gpu_memcpy,
     gpu_memset        work on the GPU                        → gpu
+    mtia_ccp_events   a kernel of MTIA                       → gpu
     gpu_user_annotation, cuda_sync, python_function, ac2g and others: drawn by viewers, no work
+
+A span is one event (`ph` X) or a begin and an end (B, E), paired on their thread at the end. What
+has no usable time stands apart: it must not count as being at time 0. An event with a field of a
+foreign type is read without that field, and counted.
 """
 
 import contextlib
 import re
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -43,31 +50,65 @@ from .privacy import Finding, Scan
 
 CALLS = {
     f"{maker}_{layer}"
-    for maker in ("cuda", "xpu", "privateuse1")
+    for maker in ("cuda", "xpu", "mtia", "privateuse1")
     for layer in ("runtime", "driver")
 }
 Sort: TypeAlias = Literal["kernel", "copy", "memset"]
-GPU: dict[str, Sort] = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
+GPU: dict[str, Sort] = {
+    "kernel": "kernel",
+    "mtia_ccp_events": "kernel",
+    "gpu_memcpy": "copy",
+    "gpu_memset": "memset",
+}
+CPU = CALLS | {"cpu_op", "user_annotation"}
+WORK = CPU | GPU.keys()
+SORTS = {"cpu_op": "op", "user_annotation": "region"}
+# Of events that viewers draw: they repeat what others say, or say nothing of work.
+DRAWN = {
+    "gpu_user_annotation", "cuda_sync", "cuda_event", "python_function", "overhead", "Trace",
+    "cuda_profiler_range", "cpu_instant_event", "cuda_runtime_sync", "mtia_insight",
+    "mtia_counters", "xpu_sync",
+}  # fmt: skip
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
+EVALUATE = "autograd::engine::evaluate_function"  # around the ops of one backward node
+PROFILER_STEP = "ProfilerStep#"
+
+Thread: TypeAlias = tuple[Any, Any]  # (pid, tid), each a number or text
 
 
 # Structs that the garbage collector need not look at: less memory and time than dataclasses.
 class Span(msgspec.Struct, frozen=True, gc=False):
-    """A range on a CPU thread. `end` is None when the profiler stopped before the range did."""
+    """A range on a CPU thread. `end` is None when the profiler stopped before the range did.
+
+    `external` is the `External id` that launches inside it, and their GPU work, carry too.
+    """
 
     name: str
     start: int  # ns
     end: int | None  # ns
-    thread: tuple  # (pid, tid)
+    thread: Thread
+    external: ClassVar[int | None] = None
+
+    @property
+    def is_profiler_step(self) -> bool:
+        return self.name.startswith(PROFILER_STEP)
+
+
+class Launcher(Span, frozen=True, gc=False):
+    """A range under whose id something was launched. The others, most, need no room for an id."""
+
+    external: int
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
     """A call into the CUDA runtime or driver. `correlation` is the id that its GPU work carries."""
 
     name: str
-    start: int
-    thread: tuple
+    start: int  # ns
+    duration: int | None  # ns
+    thread: Thread
     correlation: int | None
+    external: int | None = None  # `External id` of the op or range around it
 
     @property
     def launches(self) -> bool:
@@ -75,8 +116,25 @@ class Call(msgspec.Struct, frozen=True, gc=False):
         return "Launch" in self.name and "HostFunc" not in self.name
 
     @property
+    def of_driver(self) -> bool:
+        """Whether it is one of the layer below the runtime: cuLaunchKernel."""
+        return self.name.startswith("cu") and not self.name.startswith("cuda")
+
+    @property
     def launches_graph(self) -> bool:
         return "GraphLaunch" in self.name
+
+
+class Collective(msgspec.Struct, frozen=True, gc=False):
+    """What a communication kernel's args say that it moves, and among whom; None: they do not."""
+
+    name: str  # such as allreduce
+    dtype: str | None
+    elements_in: int | None
+    elements_out: int | None
+    group: str | None  # its description, else its name
+    size: int | None  # of the group
+    ranks: str | None  # of the group, as the profiler writes them
 
 
 class GpuEvent(msgspec.Struct, frozen=True, gc=False):
@@ -96,6 +154,9 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     shared_memory: int | None  # bytes of a block
     reported_occupancy: float | None  # percent, the profiler's own estimate
     bytes: int | None
+    external: int | None = None  # `External id` of the op or range around its launch
+    collective: Collective | None = None
+    region: str | None = None  # the name that a CUDA graph's node was annotated with
 
     @property
     def place(self) -> tuple:
@@ -109,6 +170,33 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
     @property
     def end(self) -> int | None:
         return None if self.start is None or self.duration is None else self.start + self.duration
+
+
+class Untimed(msgspec.Struct, frozen=True, gc=False):
+    """A range, op or call of which the file does not tell when it was."""
+
+    sort: Literal["region", "op", "call"]
+    name: str
+    thread: Thread
+    correlation: int | None
+    external: int | None
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """An op that carries a sequence number: of the graph node that a forward op made, or that a
+    backward op evaluates; then `forward_thread` is the engine's own number of the forward's."""
+
+    span: Span
+    sequence: int
+    forward_thread: int | None
+
+
+class Arrow(NamedTuple):
+    """From a thread on which a forward op ran to its backward op, by place."""
+
+    whence: Thread
+    to: Thread
+    at: int  # ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,27 +213,50 @@ class Trace:
     left_out: int = 0  # bytes that a salvaged file lost
     left_out_events: int = 0  # whole events among them
     private: tuple[Finding, ...] = ()  # host names, personal paths and the like in the file
+    untimed: tuple[Untimed, ...] = ()  # CPU work without a usable time: in no other tuple
+    odd_events: int = 0  # read without a field of a foreign type, or left out as no objects
+    unread_work: int = 0  # work events of a phase other than X, B and E, left out
+    unpaired: int = 0  # ends (E) whose begin is not in the file, left out
+    unread: tuple[tuple[str, int], ...] = ()  # categories that look like an accelerator's
+    nodes: tuple[Node, ...] = ()  # the backward ops, and the forward ops they may belong to
+    arrows: tuple[Arrow, ...] = ()  # some from each forward thread
 
     @property
     def profiler_steps(self) -> int:
-        return sum(span.name.startswith("ProfilerStep#") for span in self.annotations)
+        return sum(span.is_profiler_step for span in self.annotations)
 
     @property
     def labels(self) -> Counter:
         """How often each `record_function` label stands in the trace, without the profiler's."""
-        return Counter(s.name for s in self.annotations if not s.name.startswith("ProfilerStep#"))
+        named = [*self.annotations, *(one for one in self.untimed if one.sort == "region")]
+        return Counter(s.name for s in named if not s.name.startswith(PROFILER_STEP))
 
 
 Number = TypeVar("Number", float, Decimal)
+Event = TypeVar("Event")
+_NOTHING = msgspec.Raw()
 
 
 class _Args(
     msgspec.Struct,
     gc=False,
     rename={
+        "external": "External id",
+        "external_old": "external id",  # as the first versions of Kineto write it
         "registers": "registers per thread",
         "shared_memory": "shared memory",
         "occupancy": "est. achieved occupancy %",
+        "sequence": "Sequence number",
+        "forward_thread": "Fwd thread id",
+        "collective": "Collective name",
+        "elements_in": "In msg nelems",
+        "elements_out": "Out msg nelems",
+        "group_size": "Group size",
+        "group_name": "Process Group Name",
+        "group": "Process Group Description",
+        "ranks": "Process Group Ranks",
+        "graph_node": "graph node id",
+        "region": "name",  # of an annotated node of a CUDA graph
     },
 ):
     # Any: other profilers write numbers as text, and "N/A"; `_number` sorts that out.
@@ -153,12 +264,29 @@ class _Args(
     device: Any = None
     stream: Any = None
     original_stream: Any = None  # where the kernels of a CUDA graph were moved to one lane
+    external: Any = None
+    external_old: Any = None
     grid: Any = None
     block: Any = None
     registers: Any = None
     shared_memory: Any = None
     occupancy: Any = None
     bytes: Any = None
+    sequence: Any = None
+    forward_thread: Any = None
+    collective: Any = None
+    dtype: Any = None
+    elements_in: Any = None
+    elements_out: Any = None
+    group_size: Any = None
+    group_name: Any = None
+    group: Any = None
+    ranks: Any = None
+    graph_node: Any = None
+    region: Any = None
+
+
+_NO_ARGS = _Args()
 
 
 class _Event(msgspec.Struct, Generic[Number], gc=False):
@@ -169,39 +297,129 @@ class _Event(msgspec.Struct, Generic[Number], gc=False):
     dur: Number | None = None
     pid: Any = None
     tid: Any = None
+    id: Any = None  # of an arrow
     args: _Args | None = None
 
 
-class _File(msgspec.Struct, Generic[Number], gc=False):
-    traceEvents: list[_Event[Number]]
-    story: Any = msgspec.field(default=None, name=METADATA_KEY)
-    deviceProperties: Any = None
+class _File(msgspec.Struct, Generic[Event], gc=False):
+    traceEvents: list[Event]
+    # Raw: what other people put there may be of any size.
+    story: msgspec.Raw = msgspec.field(default=_NOTHING, name=METADATA_KEY)
+    deviceProperties: msgspec.Raw = _NOTHING
+
+
+class _Odd(NamedTuple):
+    """Events that are not as the profiler writes them."""
+
+    count: int = 0
+    no_objects: int = 0  # of them, left out
+    first: int = 0
+    what: str = ""  # is odd with the first
 
 
 class _Decoders(NamedTuple):
+    event: msgspec.json.Decoder
+    fields: "_Fields"
     events: msgspec.json.Decoder
     file: msgspec.json.Decoder
 
-    def decode(self, data: bytes) -> tuple[_File, int]:
-        """A trace, and how many of its numbers are missing, written as NaN or Infinity."""
-        # The format's other form: the events alone.
-        decoder = self.events if re.match(rb"\s*\[", data) else self.file
-        missing = 0
+    def decode(self, data: bytes) -> tuple[_File, int, _Odd]:
+        """A trace; how many of its numbers are missing, written as NaN or Infinity; what is odd."""
+        alone = _is_list(data)
+        decoder = self.events if alone else self.file
+        missing, odd = 0, _Odd()
         try:
-            found = decoder.decode(data)
-        except (msgspec.DecodeError, RecursionError):
-            sound, missing = faults.without_non_finite(data)
-            if not missing:
-                raise
-            found = decoder.decode(sound)
-        return (_File(found) if isinstance(found, list) else found), missing
+            try:
+                found = decoder.decode(data)
+            except (msgspec.DecodeError, RecursionError):
+                data, missing = faults.mended(data)
+                found = decoder.decode(data)
+        except msgspec.ValidationError:
+            found = (RAW_EVENTS if alone else RAW_FILE).decode(data)
+            events, odd = self._one_by_one(found if alone else found.traceEvents)
+            found = events if alone else _File(events, found.story, found.deviceProperties)
+        return (_File(found) if alone else found), missing, odd
+
+    def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list["_Event"], _Odd]:
+        events, first = [], None
+        count = no_objects = 0
+        for number, raw in enumerate(raws):
+            if bytes(memoryview(raw)[:1]) == b"{" or not first:
+                try:
+                    events.append(self.event.decode(raw))
+                    continue
+                except msgspec.ValidationError as error:
+                    first = first or (number, str(error))
+            count += 1
+            if event := self.fields.decode(raw):
+                events.append(event)
+            else:
+                no_objects += 1
+        return events, _Odd(count, no_objects, *first) if first else _Odd()
+
+
+def _is_list(data: bytes) -> bool:
+    """The format's other form: the events alone."""
+    return re.match(rb"\s*\[", data) is not None
+
+
+class _Fields:
+    """Reads those fields of a struct that are what they should be."""
+
+    def __init__(self, struct: type, **within: "_Fields") -> None:
+        self._struct, self._within = struct, within
+        self._fields = [
+            (field.encode_name, field.name, msgspec.json.Decoder(field.type, strict=False))
+            for field in msgspec.structs.fields(struct)
+        ]
+
+    def decode(self, raw: msgspec.Raw) -> Any:
+        """None for what is no object."""
+        if bytes(memoryview(raw)[:1]) != b"{":
+            return None
+        there, sound = OBJECT.decode(raw), {}
+        for written, name, decoder in self._fields:
+            if (value := there.get(written)) is None:
+                continue
+            try:
+                sound[name] = decoder.decode(value)
+            except msgspec.ValidationError:
+                if name in self._within:
+                    sound[name] = self._within[name].decode(value)
+        return self._struct(**sound)
 
 
 def _decoders(number: type) -> _Decoders:
+    event = _Event[number]
     return _Decoders(
-        msgspec.json.Decoder(list[_Event[number]], strict=False),
-        msgspec.json.Decoder(_File[number], strict=False),
+        msgspec.json.Decoder(event, strict=False),
+        _Fields(event, args=_Fields(_Args)),
+        msgspec.json.Decoder(list[event], strict=False),
+        msgspec.json.Decoder(_File[event], strict=False),
     )
+
+
+OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+RAW_EVENTS = msgspec.json.Decoder(list[msgspec.Raw])
+RAW_FILE = msgspec.json.Decoder(_File[msgspec.Raw])
+
+
+class _Outline(msgspec.Struct, rename={"story": METADATA_KEY}):
+    traceEvents: msgspec.Raw
+    story: msgspec.Raw = _NOTHING
+    deviceProperties: msgspec.Raw = _NOTHING
+
+    @property
+    def around(self) -> bytes:
+        """What stands around its events, behind an empty list of them."""
+        names = {METADATA_KEY: self.story, "deviceProperties": self.deviceProperties}
+        return b"]" + b"".join(b',"%s":%s' % (n.encode(), raw) for n, raw in names.items() if raw)
+
+
+def _outline(data: bytes) -> _Outline:
+    if _is_list(data):
+        return _Outline(msgspec.json.decode(data, type=msgspec.Raw))
+    return msgspec.json.decode(data, type=_Outline)
 
 
 # Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
@@ -210,6 +428,12 @@ EXACT = 1 << 43
 SHORT = 1 << 40  # … and a thousand times as much does too
 LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
 FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
+LONG = 10**9 * 3600 * 24 * 10  # ns: no work of a recording lasts ten days
+RECENT = 1 << 12
+TRIES = 20  # to find the end of a damaged event, or of a list behind it
+ARROWS = 64  # from one thread: all of them say the same
+MOST_OF_A_FIELD = 1 << 20  # bytes of the story, or of the devices
+FAR = 10**9 * 3600  # ns: from time 0 to a recording whose times do not begin there
 
 
 class _NotExact(Exception):
@@ -235,19 +459,22 @@ def read(
         nonlocal scan
         scan = Scan()
         for block in pieces.utf8(path, pieces.read_blocks(path, max_gb, salvage, progress)):
+            if not scan.size:
+                faults.require_json(path, block)
             scan.add(block)
             yield block
 
     def attempt(decoders: _Decoders) -> Trace:
         try:
             try:
-                return _read(path, blocks, pieces.cut(blocks()), decoders)
+                return _read(path, blocks, pieces.cut(blocks()), decoders, max_gb)
             except pieces.NotInPieces:
-                return _read(path, blocks, pieces.whole(path, blocks()), decoders)
+                return _in_memory(path, blocks, decoders, max_gb)
         except UserError:
             if salvage:  # only now: a sound file loses nothing
                 with contextlib.suppress(pieces.NotInPieces):  # not even a list of events is there
-                    return _read(path, blocks, pieces.cut(blocks(), True), decoders, salvage=True)
+                    salvaged = pieces.cut(blocks(), True)
+                    return _read(path, blocks, salvaged, decoders, max_gb, salvage=True)
             raise
 
     try:
@@ -258,7 +485,12 @@ def read(
 
 
 def _read(
-    path: Path, blocks: Blocks, parts: Iterator[Piece], decoders: _Decoders, salvage=False
+    path: Path,
+    blocks: Blocks,
+    parts: Iterator[Piece],
+    decoders: _Decoders,
+    max_gb: float,
+    salvage: bool = False,
 ) -> Trace:
     events, begun = _Events(), None
     for piece in parts:
@@ -268,7 +500,7 @@ def _read(
         try:
             events.add(*decoders.decode(piece.json))
         except (msgspec.DecodeError, RecursionError) as error:
-            unfinished = not piece.last and re.search("truncated|trailing", str(error))
+            unfinished = not piece.last and re.search("truncated|trailing characters", str(error))
             if unfinished and 0 < len(piece.text) < pieces.MOST:
                 begun = piece  # cut inside an event, or behind the list: it goes on
             elif salvage:
@@ -276,8 +508,47 @@ def _read(
             elif unfinished:
                 raise pieces.NotInPieces from error
             else:
-                raise faults.refusal(path, blocks, error, piece, events.count) from error
-    return events.trace(path)
+                raise faults.refusal(path, blocks, error, piece) from error
+        if events.size > max_gb * 1e9:
+            raise UserError(
+                f"{shown(path)}: its events take more than {max_gb:g} GB of memory; "
+                "--max-gb raises the limit"
+            )
+    found = events.trace(path)
+    if not (found.annotations or found.ops or found.calls or found.gpu or found.untimed):
+        if events.first_odd:
+            raise faults.not_as_written(path, events.first_odd)
+        raise faults.no_work(path, blocks, events.timed, events.count)
+    return found
+
+
+def _in_memory(path: Path, blocks: Blocks, decoders: _Decoders, max_gb: float) -> Trace:
+    """A file that cannot be cut as it is read: its text is held, its events never all at once."""
+    data = pieces.whole(path, blocks())
+    piece = Piece(0, b"", data)
+    if len(data) <= pieces.MOST:
+        return _read(path, blocks, iter([piece]), decoders, max_gb)
+    missing = 0
+    try:
+        try:
+            outline = _outline(data)
+        except (msgspec.DecodeError, RecursionError):
+            data, missing = faults.mended(data)
+            outline = _outline(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise faults.refusal(path, blocks, error, piece) from error
+    events = memoryview(outline.traceEvents)
+    if bytes(events[:1]) != b"[":
+        raise faults.not_as_written(path, "Expected `array` - at `$.traceEvents`")
+    head = Piece(0, pieces.OPENING, outline.around, b"}")
+    try:
+        parts = chain([head], pieces.cut(pieces.in_blocks(events)))
+        found = _read(path, blocks, parts, decoders, max_gb)
+    except pieces.NotInPieces:
+        raise UserError(
+            f"{shown(path)}: {pieces.MOST >> 20} MB without the end of an event; is it a trace?"
+        ) from None
+    return replace(found, non_finite=found.non_finite + missing)
 
 
 class _Events:
@@ -288,62 +559,177 @@ class _Events:
         self.ops: list[Span] = []
         self.calls: list[Call] = []
         self.gpu: list[GpuEvent] = []
+        self.untimed: list[Untimed] = []
         self.count = self.non_finite = self.left_out = self.left_out_events = 0
+        self.odd_events = self.unread_work = self.unpaired = 0
+        self._halves: list[tuple[_Event, Any]] = []  # begins and ends, each with its process
+        self.first_odd = ""
         self._story: Any = None
         self._devices: Any = None
-        self._timed = self._old = False
-        self._once: dict = {}
+        self.timed = self._old = self._zeros = False
+        self.once: dict = {}
         self._threads: dict = {}
-        self._processes: list = []  # in the order of their parts of the file
-        self._process: Any = None  # whose part this is; None where none has begun
+        self._recent = [0] * RECENT  # ids: a launch and its work carry the same, near each other
+        self._unread: dict[str, int] = {}
+        self._op_ids = array("I")
+        self._sequences: list[array] = [array("q"), array("q"), array("q")]  # op, number, thread
+        self._begun: dict[Any, Thread] = {}  # arrows without their end
+        self._arrows: dict[Thread, list[Arrow]] = defaultdict(list)
+        self._processes: dict = {}  # in the order of their parts of the file
+        self.process: Any = None  # whose part this is; None where none has begun
+        self._latest: Any = None  # of _processes
         self._mixed = False  # not every process has a part of its own
 
-    def add(self, file: _File, missing: int) -> None:
-        self.count += len(file.traceEvents)
+    def add(self, file: _File, missing: int, odd: _Odd) -> None:
+        if odd.count:
+            self.first_odd = self.first_odd or faults.in_file(odd.what, self.count + odd.first)
+            self.odd_events += odd.count
+        self.count += len(file.traceEvents) + odd.no_objects
         self.non_finite += missing
-        self._story = self._story if file.story is None else file.story
-        self._devices = self._devices if file.deviceProperties is None else file.deviceProperties
-        once, threads = self._once, self._threads
+        self._story = self._story if file.story is _NOTHING else _json(file.story)
+        if file.deviceProperties is not _NOTHING:
+            self._devices = _json(file.deviceProperties)
+        once, threads, ops, op_ids = self.once, self._threads, self.ops, self._op_ids
         for event in file.traceEvents:
-            if event.ph != "X":
-                if event.ph == "M":  # whoever comes next is yet to be seen
-                    self._process = None
-                continue
-            self._timed = True
-            category = event.cat
-            if category in GPU:
-                self.gpu.append(_gpu_event(event, once, self._process))
-                continue
-            if category != "cpu_op" and category != "user_annotation" and category not in CALLS:
-                self._old = self._old or category in OLD_CATEGORIES
-                continue
-            name = event.name if event.name.__class__ is str else str(event.name)
-            name = once.setdefault(name, name)
-            start = _nanoseconds(event.ts) or 0
-            try:
-                thread = threads[event.pid, event.tid]
-            except (KeyError, TypeError):
-                thread = _id(event.pid), _id(event.tid)
-                thread = threads.setdefault(thread, thread)
-            if thread[0] is not self._process:
-                self._enter(thread[0])
-            if category in CALLS:
-                self.calls.append(Call(name, start, thread, _correlation(event.args)))
-                continue
-            duration = _nanoseconds(event.dur)
-            # A range still open when the profiler stopped is written with -1 or, by newer
-            # versions, 0.
-            end = start + duration if duration and duration > 0 else None
-            kept = self.ops if category == "cpu_op" else self.annotations
-            kept.append(Span(name, start, end, thread))
+            phase = event.ph
+            if phase == "X":
+                self.timed = True
+                category = event.cat
+                # Most events are ops: what `_keep` does, without the calls that make it slow.
+                if category == "cpu_op" and event.name.__class__ is str and event.args is not None:
+                    external = event.args.external
+                    start = _nanoseconds(event.ts)
+                    if start and external.__class__ is int and 0 < external < 1 << 32:
+                        name = once.setdefault(event.name, event.name)
+                        try:
+                            thread = threads[event.pid, event.tid]
+                        except (KeyError, TypeError):
+                            thread = self._thread(event)
+                        if thread[0] is not self.process:
+                            self._enter(thread[0])
+                        duration = _nanoseconds(event.dur)
+                        end = start + duration if duration and 0 < duration < LONG else None
+                        if event.args.sequence is not None:
+                            self._number(event.args)
+                        ops.append(Span(name, start, end, thread))
+                        op_ids.append(external)
+                        continue
+                if category in WORK:
+                    self._keep(event, category, _nanoseconds(event.ts), _nanoseconds(event.dur))
+                elif category in OLD_CATEGORIES:
+                    self._old = True
+                elif category not in DRAWN:
+                    self._look_at_unread(event)
+            elif phase == "M":  # whoever comes next is yet to be seen
+                self.process = None
+            elif phase == "B" or phase == "E":
+                self.timed = True
+                process = self._thread(event)[0] if event.cat in CPU else self.process
+                self._halves.append((event, process))
+            elif event.cat == "fwdbwd":
+                self._arrow(event)
+            elif event.cat in WORK:
+                self.unread_work += 1
+
+    def _look_at_unread(self, event: _Event) -> None:
+        """Work of an accelerator that nobody here knows carries what others' carries."""
+        args = event.args
+        if args and (args.stream is not None or args.correlation is not None):
+            category = str(event.cat)
+            self._unread[category] = self._unread.get(category, 0) + 1
+
+    def _number(self, args: _Args) -> None:
+        """Remember the sequence number of the op that comes next."""
+        sequence = _count(args.sequence)
+        if sequence is not None and sequence < 1 << 62:
+            thread = _count(args.forward_thread) or 0
+            for kept, number in zip(
+                self._sequences, (len(self.ops), sequence, min(thread, 1 << 62)), strict=True
+            ):
+                kept.append(number)
+
+    def _arrow(self, event: _Event) -> None:
+        identity = event.id if event.id.__class__ is int else str(event.id)
+        if event.ph == "s":
+            self._begun[identity] = _id(event.pid), _id(event.tid)
+        elif event.ph == "f" and (whence := self._begun.pop(identity, None)):
+            at, known = _nanoseconds(event.ts), self._arrows[whence]
+            if at is not None and len(known) < ARROWS:
+                known.append(Arrow(whence, (_id(event.pid), _id(event.tid)), at))
+
+    def _keep(self, event: _Event, category: str, start: int | None, duration: int | None) -> None:
+        args = event.args
+        name = event.name if event.name.__class__ is str else str(event.name)
+        name = self.once.setdefault(name, name)
+        if not start and not duration:
+            start = None  # a lost record: all zeros
+        self._zeros = self._zeros or start == 0
+        # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
+        if duration is not None and not 0 <= duration < LONG:
+            duration = None
+        if category in GPU:
+            self.gpu.append(_gpu_event(event, name, start, duration, self))
+            return
+        thread = self._thread(event)
+        external = _external(args)
+        if start is None:
+            sort = SORTS.get(category, "call")
+            self.untimed.append(Untimed(sort, name, thread, _correlation(args), external))
+        elif category == "cpu_op":
+            if args and args.sequence is not None:
+                self._number(args)
+            self.ops.append(Span(name, start, start + duration if duration else None, thread))
+            self._op_ids.append(external if external and external < 1 << 32 else 0)
+        elif category == "user_annotation":
+            end = start + duration if duration else None
+            self.annotations.append(
+                Launcher(name, start, end, thread, external)
+                if external
+                else Span(name, start, end, thread)
+            )
+        else:
+            correlation = self.shared(_correlation(args))
+            self.calls.append(
+                Call(name, start, duration, thread, correlation, self.shared(external))
+            )
+
+    def shared(self, number: int | None) -> int | None:
+        """An equal number from a moment ago, so that memory holds it once."""
+        if number is None:
+            return None
+        recent = self._recent[number % RECENT]
+        if recent == number:
+            return recent
+        self._recent[number % RECENT] = number
+        return number
+
+    def _thread(self, event: _Event) -> tuple:
+        """Its thread, which may be the first of a process or in another part of the file."""
+        try:
+            thread = self._threads[event.pid, event.tid]
+        except (KeyError, TypeError):
+            thread = _id(event.pid), _id(event.tid)
+            thread = self._threads.setdefault(thread, thread)
+        if thread[0] is not self.process:
+            self._enter(thread[0])
+        return thread
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory its events take."""
+        spans = len(self.ops) + len(self.annotations) + len(self.calls) + len(self.untimed)
+        return 150 * (spans + len(self.once) + len(self._threads)) + 350 * (
+            len(self.gpu) + len(self._halves)
+        )
 
     def _enter(self, process: Any) -> None:
         if process not in self._processes:
             # Every file names its processes and threads, before or behind its events.
-            self._mixed = self._mixed or bool(self._processes) and self._process is not None
-            self._processes.append(process)
-        self._mixed = self._mixed or process != self._processes[-1]
-        self._process = process
+            self._mixed = self._mixed or bool(self._processes) and self.process is not None
+            self._processes[process] = None
+            self._latest = process
+        self._mixed = self._mixed or process != self._latest
+        self.process = process
 
     def add_sound(self, piece: Piece, decoders: _Decoders) -> None:
         """What is sound in a piece that is not: single events, and the foot behind them."""
@@ -354,7 +740,7 @@ class _Events:
         for one in pieces.BETWEEN.split(text):
             # With whatever stands behind the last one, if that is no foot.
             ends = (match.end() for match in re.finditer(rb"\}(?=\s*\])", one))
-            for end in (len(one), *ends):
+            for end in chain([len(one)], islice(ends, TRIES)):
                 if self._try(b"[" + one[:end] + b"]", decoders):
                     self.left_out += len(one) - end
                     break
@@ -371,12 +757,81 @@ class _Events:
             return False
         return True
 
+    def _pair(self) -> None:
+        """Begins and ends to spans: an end closes what its thread has begun last."""
+        threads = defaultdict(list)
+        for event, process in self._halves:
+            moment = _nanoseconds(event.ts)
+            if moment is None:
+                self.unpaired += 1
+            else:
+                threads[_id(event.pid), _id(event.tid)].append((moment, event, process))
+        self._halves.clear()
+        for halves in threads.values():
+            halves.sort(key=lambda half: half[0])
+            open_ones: list[tuple[int, _Event, Any]] = []
+            for moment, event, process in halves:
+                if event.ph == "B":
+                    open_ones.append((moment, event, process))
+                elif open_ones:
+                    self._keep_pair(*open_ones.pop(), moment)
+                else:
+                    self.unpaired += 1
+            for begun in open_ones:
+                self._keep_pair(*begun, None)
+
+    def _keep_pair(self, start: int, event: _Event, process: Any, end: int | None) -> None:
+        if event.cat in WORK:
+            self.process = process
+            self._keep(event, event.cat, start, None if end is None else end - start)
+
+    def _identify_ops(self) -> None:
+        """Ops get the External id under which something was launched. Of the others nobody asks,
+        and as objects their ids would take a sixth of the memory."""
+        launched = bytearray(1 << 20)  # by the id's last bits: an id too many does no harm
+        for one in chain(self.calls, self.gpu):
+            launched[(one.external or 0) % len(launched)] = True
+        for number, external in enumerate(self._op_ids):
+            if launched[external % len(launched)] and external:
+                op = self.ops[number]
+                self.ops[number] = Launcher(op.name, op.start, op.end, op.thread, external)
+        self._op_ids = array("I")
+
+    def _nodes(self) -> Iterator[Node]:
+        """The backward ops of the engine, and the ops of their sequence numbers. Others carry
+        numbers as well, and lead nowhere."""
+        numbers = list(zip(*self._sequences, strict=True))
+        roots = {index for index, _, _ in numbers if self.ops[index].name.startswith(EVALUATE)}
+        wanted = {sequence for index, sequence, _ in numbers if index in roots}
+        for index, sequence, thread in numbers:
+            if index in roots or (not thread and sequence in wanted):
+                yield Node(self.ops[index], sequence, thread or None)
+
+    def _judge_zeros(self) -> None:
+        """0 is a moment like others where a recording's times begin near it; elsewhere it stands
+        for a time that was lost."""
+        if not self._zeros:
+            return
+        kept = (self.annotations, self.ops, self.calls, self.gpu)
+        if min((abs(one.start) for one in chain(*kept) if one.start), default=0) < FAR:
+            return
+        for sort, ones in zip(("region", "op", "call"), kept, strict=False):
+            self.untimed += [
+                Untimed(sort, o.name, o.thread, getattr(o, "correlation", None), o.external)
+                for o in ones
+                if o.start == 0
+            ]
+            ones[:] = [one for one in ones if one.start != 0]
+        self.gpu = [
+            msgspec.structs.replace(one, start=None, duration=None) if one.start == 0 else one
+            for one in self.gpu
+        ]
+
     def trace(self, path: Path) -> Trace:
-        if not self._timed:
-            what = "no timed events (only metadata)" if self.count else "no events"
-            raise UserError(
-                f"{shown(path)}: the trace holds {what}; was anything run while recording?"
-            )
+        self._pair()
+        self._identify_ops()
+        nodes = tuple(self._nodes())
+        self._judge_zeros()
         if self._old:
             raise UserError(
                 f"{shown(path)}: unsupported old Kineto schema (categories Operator, Runtime, "
@@ -387,64 +842,98 @@ class _Events:
             path=path,
             story=read_story(self._story),
             devices=tuple(device for device in devices if isinstance(device, dict)),
-            annotations=tuple(self.annotations),
-            ops=tuple(self.ops),
-            calls=tuple(self.calls),
+            annotations=_emptied(self.annotations),
+            ops=_emptied(self.ops),
+            calls=_emptied(self.calls),
             gpu=self._owned(),
             processes=tuple(self._processes),
             non_finite=self.non_finite,
             left_out=self.left_out,
             left_out_events=self.left_out_events,
+            untimed=tuple(self.untimed),
+            odd_events=self.odd_events,
+            unread_work=self.unread_work,
+            unpaired=self.unpaired,
+            unread=tuple(sorted(self._unread.items(), key=lambda one: -one[1])),
+            nodes=nodes,
+            arrows=tuple(chain.from_iterable(self._arrows.values())),
         )
 
     def _owned(self) -> tuple[GpuEvent, ...]:
         """The GPU events, each with its process if that can be told."""
         if len(self._processes) > 1 and not self._mixed:
-            return tuple(self.gpu)
+            return _emptied(self.gpu)
         process = None if self._mixed else next(iter(self._processes), None)
-        return tuple(
-            event if event.process == process else msgspec.structs.replace(event, process=process)
-            for event in self.gpu
-        )
+        for number, event in enumerate(self.gpu):
+            if event.process != process:
+                self.gpu[number] = msgspec.structs.replace(event, process=process)
+        return _emptied(self.gpu)
+
+
+def _emptied(things: list) -> tuple:
+    """Its things as a tuple; the list's own memory is free before the next one is made."""
+    found = tuple(things)
+    things.clear()
+    return found
 
 
 def _foot(text: bytes, decoders: _Decoders) -> tuple[bytes, bytes]:
     """The end of a file, cut where its list of events ends; if it does, and what follows is
-    sound."""
-    for end in re.finditer(rb"(?<=\})\s*\]", text):
+    sound. It is near the end: of many lists only the last are tried."""
+    ends = deque(re.finditer(rb"(?<=\})\s*\]", text), maxlen=10 * TRIES)
+    for end in ends:
         foot = text[end.start() :]
-        for opening in (pieces.OPENING, b"["):
+        for opening in (pieces.OPENING, b"[") if len(foot) < MOST_OF_A_FIELD else ():
             with contextlib.suppress(msgspec.DecodeError, RecursionError):
                 decoders.decode(opening + foot)
                 return text[: end.start()], foot
     return text, b""
 
 
-def _gpu_event(event: _Event, once: dict, process: Any) -> GpuEvent:
-    args = event.args or _Args()
-    start, duration = _nanoseconds(event.ts), _nanoseconds(event.dur)
-    if not start or duration is None or duration < 0:
-        start = start or None
-        duration = None  # a lost record: its time is unknown, and must not count as 0
-    name = event.name if event.name.__class__ is str else str(event.name)
+def _gpu_event(
+    event: _Event, name: str, start: int | None, duration: int | None, events: _Events
+) -> GpuEvent:
+    once = events.once
+    args = event.args or _NO_ARGS
     grid, block = _sizes(args.grid), _sizes(args.block)
+    shared, size = _count(args.shared_memory), _count(args.bytes)
     stream = args.stream if args.original_stream is None else args.original_stream
     return GpuEvent(
         sort=GPU[event.cat],
-        name=once.setdefault(name, name),
+        name=name,
         start=start,
-        duration=duration,
+        duration=None if start is None else duration,
         device=_id(event.pid if args.device is None else args.device),
         stream=_id(event.tid if stream is None else stream),
-        correlation=_correlation(args),
-        process=process,
+        correlation=events.shared(_correlation(args)),
+        process=events.process,
         grid=once.setdefault(grid, grid),
         block=once.setdefault(block, block),
         registers=_count(args.registers),
-        shared_memory=_count(args.shared_memory),
+        shared_memory=once.setdefault(shared, shared),
         reported_occupancy=_number(args.occupancy),
-        bytes=_count(args.bytes),
+        bytes=once.setdefault(size, size),
+        external=events.shared(_external(args)),
+        collective=None if args.collective is None else _collective(args, once),
+        region=None if args.graph_node is None else _text(args.region),
     )
+
+
+def _collective(args: _Args, once: dict) -> Collective:
+    found = Collective(
+        str(args.collective),
+        _text(args.dtype),
+        _count(args.elements_in),
+        _count(args.elements_out),
+        _text(args.group) or _text(args.group_name),
+        _count(args.group_size),
+        _text(args.ranks),
+    )
+    return once.setdefault(found, found)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else value if value.__class__ is str else str(value)
 
 
 def _correlation(args: _Args | None) -> int | None:
@@ -452,12 +941,34 @@ def _correlation(args: _Args | None) -> int | None:
     return (_count(args.correlation) or None) if args else None
 
 
-_IDS = (int, str, type(None))  # named, for a union would be built anew for each event
+def _external(args: _Args | None) -> int | None:
+    if not args:
+        return None
+    number = _count(args.external_old if args.external is None else args.external)
+    return number if number and number < 1 << 63 else None
+
+
+def _json(raw: msgspec.Raw) -> Any:
+    """What a field of the file's head or foot holds; None for more than anybody reads."""
+    if memoryview(raw).nbytes > MOST_OF_A_FIELD:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:  # a number beyond what can be held
+        return None
+
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.A)
 
 
 def _id(value: Any) -> int | str | None:
-    """A number or text as it stands; whatever else a file holds there, as text."""
-    return value if isinstance(value, _IDS) else str(value)
+    """A number or text. One row spells a thread "5100" and the next 5100: it is one thread."""
+    if value.__class__ is int or value is None:
+        return value
+    if value.__class__ is float and value.is_integer():
+        return int(value)
+    text = value if value.__class__ is str else str(value)
+    return int(text) if _INTEGER.fullmatch(text) else text
 
 
 def _nanoseconds(microseconds: float | Decimal | None) -> int | None:

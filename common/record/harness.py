@@ -97,7 +97,8 @@ def record(
     with _explained(who, workload, subject.stores_scores), torch.no_grad():
         inputs = workload.inputs()
         if layout == "bshd":  # moved once, before anything is measured
-            inputs = tuple(x.transpose(1, 2).contiguous() for x in inputs)
+            q, k, v = (x.transpose(1, 2).contiguous() for x in inputs)
+            inputs = q, k, v
         if options.compile:
             # Compiled code is cached on disk under a key that does not know which SDPA backend is
             # pinned: unmarked, the backend compiled first would be run for all of them.
@@ -227,7 +228,7 @@ def _profile(forward: Attention, inputs, label: str, options: Options, synchroni
 def _compiler_not_imported() -> Iterator[None]:
     """Preparing a trace asks for `torch._inductor`, to read a setting that only compiled code has.
     The question alone imports the whole compiler, which takes longer than torch itself."""
-    lazy = getattr(torch, "_lazy_modules", set())
+    lazy: set[str] = getattr(torch, "_lazy_modules", set())
     waiting = lazy & {"_inductor"}
     lazy -= waiting
     try:

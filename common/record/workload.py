@@ -90,12 +90,12 @@ class Workload:
     def inputs(self, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """q, k and v: standard normal, each of `self.shape`, drawn on the device."""
         generator = torch.Generator(self.device).manual_seed(seed)
-        return tuple(
-            torch.randn(
-                self.shape, dtype=TORCH_DTYPES[self.dtype], device=self.device, generator=generator
-            )
+        dtype = TORCH_DTYPES[self.dtype]
+        q, k, v = (
+            torch.randn(self.shape, dtype=dtype, device=self.device, generator=generator)
             for _ in range(3)
         )
+        return q, k, v
 
 
 def choose(options: Options) -> tuple[Workload, str | None]:
@@ -237,7 +237,8 @@ def relative_error(
     )
     wrong = total = 0.0
     for b, h in {(0, 0), (batch - 1, heads - 1)}:
-        expected = causal_attention_rows(*(_float64(x[b, h]) for x in (q, k, v)), rows)
+        one_q, one_k, one_v = (_float64(x[b, h]) for x in (q, k, v))
+        expected = causal_attention_rows(one_q, one_k, one_v, rows)
         wrong += np.square(_float64(output[b, h, rows]) - expected).sum()
         total += np.square(expected).sum()
     return float(np.sqrt(wrong / total))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from ..cli import shown
+from ..cli import shown, visible
 from ..compare.compared import Compared, compare
 from ..compare.facts import POST_GPU
 from ..compare.rows import differences
@@ -14,12 +14,14 @@ from ..read.observe import Observation, Step
 from ..read.survey import Survey, Total
 from ..read.usage import Usage
 from ..story import as_builtins
-from .warnings import survey_warnings, warnings
+from .warnings import survey_warnings, trust, warnings
+from .words import by_time
 from .worth import in_words
 
 
 def print_json(found: dict) -> None:
-    print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+    # JSON's own escapes are what `visible` writes: no name can write to a terminal.
+    print(visible(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def as_json(compared: Compared) -> dict:
@@ -31,7 +33,8 @@ def as_json(compared: Compared) -> dict:
         "file": shown(seen.trace.path),
         "about": as_builtins(seen.story) if seen.story else None,
         "region": seen.region,
-        "regions": len(seen.forwards) + seen.unfinished,
+        "regions": len(seen.forwards) + seen.unfinished + seen.untimed,
+        "trust": trust(seen.linked),
         "unfinished_regions": seen.unfinished,
         "profiler_steps": seen.trace.profiler_steps,
         "kernels_per_forward": seen.per_forward("kernel"),
@@ -41,9 +44,13 @@ def as_json(compared: Compared) -> dict:
         "cuda_us_per_forward": us(seen.gpu_ns),
         "cuda_sum_us": us(seen.gpu_sum_ns),
         "gpu_busy_us": us(seen.gpu_busy_ns),
+        "gpu_own_us": us(seen.gpu_own_ns),
+        "gpu_other_threads_us": us(seen.gpu_others_ns),
         "gpu": None if seen.undecided_calls else usage_json(seen.usage),
+        "gpu_over_recording": usage_json(seen.usage_of_recording(culprits=True)),
         "other_threads_gpu_events": seen.elsewhere,
         "processes": seen.processes,
+        "captured_launches": seen.captured,
         "lost_launches": sum(forward.lost for forward in seen.forwards),
         "undecided_gpu_events": len(seen.undecided),
         "cpu_us_per_forward": us(seen.cpu_ns),
@@ -58,6 +65,13 @@ def as_json(compared: Compared) -> dict:
             {"forward": number, **step_json(step)}
             for number, forward in enumerate(seen.forwards)
             for step in forward.steps
+        ],
+        "other_threads_steps": [step_json(step) for step in seen.other_steps]
+        if seen.alike
+        else [
+            {"forward": number, **step_json(step)}
+            for number, forward in enumerate(seen.forwards)
+            for step in forward.others
         ],
         "warnings": warnings(seen),
     }
@@ -110,10 +124,21 @@ def usage_json(used: Usage) -> dict | None:
         "idle_waiting_us": us(used.waiting),
         "idle_unknown_us": us(used.idle_unknown),
         "work_us": us(used.work),
-        "tensor_cores_us": us(used.tensor_cores),
+        "tensor_cores_us": us(used.tensor_cores) if used.cores_known else None,
+        "idle_by": [
+            {
+                "what": what,
+                "us": us(stretches.ns),
+                "count": stretches.count,
+                "longest_us": us(stretches.longest),
+            }
+            for what, stretches in by_time(used)
+        ],
         "cores_unknown_us": us(used.cores_unknown),
         "copies_us": us(used.copies),
         "communication_us": us(used.communication),
+        "communication_exposed_us": us(used.exposed),
+        "communication_overlapped_us": us(used.overlapped),
     }
 
 
@@ -134,9 +159,42 @@ def survey_json(seen: Survey) -> dict:
 
     return {
         "file": shown(seen.trace.path),
-        "labels": each(seen.labels, "cpu_us"),
+        "trust": trust(seen.linked),
+        "steps": [
+            {"name": step.name, "cpu_us": us(step.cpu), "gpu_us": us(step.gpu) if on_gpu else None}
+            for step in seen.steps
+        ],
+        "labels": [
+            {
+                "name": label.name,
+                "count": label.count,
+                "cpu_us": us(label.cpu),
+                "gpu_us": us(label.gpu) if on_gpu else None,
+                "gpu_own_us": us(label.own) if on_gpu else None,
+                "gpu_other_threads_us": us(label.others) if on_gpu else None,
+                "gpu_busy_us": us(label.busy) if on_gpu else None,
+                "backward_gpu_us": us(label.backward) if on_gpu else None,
+            }
+            for label in seen.labels
+        ],
+        "unlabelled_gpu_us": us(seen.unlabelled) if on_gpu else None,
+        "backward_unlinked_gpu_us": us(seen.unlinked_backward) if on_gpu else None,
         "kernels": each(seen.kernels, kernels=True),
         "ops": each(seen.ops, "self_cpu_us"),
+        "communication": [
+            {
+                "collective": moved.collective.name,
+                "dtype": moved.collective.dtype,
+                "elements_in": moved.collective.elements_in,
+                "elements_out": moved.collective.elements_out,
+                "group": moved.collective.group,
+                "group_size": moved.collective.size,
+                "ranks": moved.collective.ranks,
+                "count": moved.count,
+                "gpu_us": us(moved.gpu),
+            }
+            for moved in seen.communication
+        ],
         "gpu": usage_json(seen.usage),
         "warnings": survey_warnings(seen),
     }
@@ -148,12 +206,12 @@ def difference_json(a: Observation, b: Observation) -> dict:
         "b": as_json(compare(b)),
         "steps": [
             {
-                "kind": (left or right).kind,
-                "a_us": us(left.ns) if left else None,
-                "b_us": us(right.ns) if right else None,
-                "only_in": None if left and right else "a" if left else "b",
+                "kind": one.row.kind,
+                "a_us": us(one.a.ns) if one.a else None,
+                "b_us": us(one.b.ns) if one.b else None,
+                "only_in": None if one.in_both else "a" if one.a else "b",
             }
-            for left, right in differences(a, b)
+            for one in differences(a, b)
         ],
     }
 
@@ -180,8 +238,8 @@ def glance_json(
                     {
                         "script": script,
                         "variant": variant,
-                        "time": exponent([(x, v.ns) for x, v in curve.items()])[0],
-                        "peak_memory": exponent([(x, v.peak_bytes) for x, v in curve.items()])[0],
+                        "time": _power([(x, v.ns) for x, v in curve.items()]),
+                        "peak_memory": _power([(x, v.peak_bytes) for x, v in curve.items()]),
                     }
                     for (script, variant), curve in one.curves.items()
                 ],
@@ -193,6 +251,11 @@ def glance_json(
             for ((script, variant), mode, length), why in refused.items()
         ],
     }
+
+
+def _power(points: Sequence[tuple[int, float | None]]) -> float | None:
+    fit = exponent(points)
+    return fit and fit[0]
 
 
 def _variant_json(variant: Variant) -> dict:

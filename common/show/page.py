@@ -15,6 +15,7 @@ import msgspec
 from ..compare.variants import Group, Refused, Sweep, Variant
 from ..compare.worth import worth_seeing
 from ..read.kernel_names import brief
+from ..read.known import known
 from ..read.observe import Forward, Observation, Step
 from ..read.op_names import chain
 from ..story import Conditions
@@ -44,6 +45,14 @@ ROW = {
     **dict.fromkeys(("mul", "div", "add", "sub"), "arithmetic"),
     **dict.fromkeys(("cat",), "copy"),
     **dict.fromkeys(("memset",), "fill"),
+    # of other models than those of this tutorial
+    **dict.fromkeys(("conv", "rnn", "fft"), "matmul"),
+    **dict.fromkeys(("activation", "math", "rope", "optimizer"), "arithmetic"),
+    **dict.fromkeys(("normalization", "pool", "loss", "scan", "sort"), "reduce"),
+    **dict.fromkeys(("index", "embedding", "resize"), "copy"),
+    **dict.fromkeys(("quantize",), "cast"),
+    **dict.fromkeys(("random",), "fill"),
+    **dict.fromkeys(("communication", "routing"), "other"),
 }
 WORD_FITS = 7  # percent of a desktop's lane, from which on a bar has room for its kind
 WORD_FITS_PHONE = 17
@@ -56,7 +65,7 @@ class Bar:
 
     step: Step
     start: int
-    duration: int
+    duration: float
 
 
 def page(
@@ -95,35 +104,32 @@ def bars(seen: Observation) -> list[Bar]:
     forward = _median(seen)
     if forward is None:
         return []
-    spans = [
-        (step.gpu.start, step.ns) if step.gpu else (step.ops[-1].start, step.ns)
-        for step in forward.steps
-    ]
-    if any(None in span for span in spans):
+    starts = known(step.gpu.start if step.gpu else step.ops[-1].start for step in forward.steps)
+    times = known(step.ns for step in forward.steps)
+    if starts is None or times is None:
         return []
-    first = min((start for start, _ in spans), default=0)
-    return [
-        Bar(step, start - first, ns) for step, (start, ns) in zip(forward.steps, spans, strict=True)
-    ]
+    first = min(starts, default=0)
+    spans = zip(forward.steps, starts, times, strict=True)
+    return [Bar(step, start - first, ns) for step, start, ns in spans]
 
 
 def _median(seen: Observation) -> Forward | None:
     def time(forward: Forward) -> float | None:
         return forward.gpu_ns if seen.on_gpu else forward.cpu_ns
 
-    known = [one for one in seen.forwards if time(one) is not None]
-    middle = median_low(map(time, known)) if known else None
-    return next((one for one in known if time(one) == middle), None)
+    timed = [(ns, one) for one in seen.forwards if (ns := time(one)) is not None]
+    middle = median_low(ns for ns, _ in timed) if timed else None
+    return next((one for ns, one in timed if ns == middle), None)
 
 
-def scales(groups: Sequence[Group]) -> list[int]:
+def scales(groups: Sequence[Group]) -> list[float]:
     """The nanoseconds that a lane's full width stands for, for each group: the same for eager and
     compiled forwards of one experiment."""
 
     def experiment(one: Group) -> Conditions:
         return msgspec.structs.replace(one.conditions, mode="eager")
 
-    longest: dict[Conditions, int] = {}
+    longest: dict[Conditions, float] = {}
     for one in groups:
         for variant in one.variants:
             for bar in bars(variant.seen):
@@ -132,7 +138,7 @@ def scales(groups: Sequence[Group]) -> list[int]:
     return [longest.get(experiment(one), 1) for one in groups]
 
 
-def _group(one: Group, width: int) -> str:
+def _group(one: Group, width: float) -> str:
     unit = "GPU" if one.on_gpu else "CPU"
     lanes = "".join(_lane(variant, width) for variant in one.variants)
     return (
@@ -144,7 +150,7 @@ def _group(one: Group, width: int) -> str:
     )
 
 
-def _lane(variant: Variant, width: int) -> str:
+def _lane(variant: Variant, width: float) -> str:
     seen = variant.seen
     drawn = bars(seen)
     items = "".join(_bar(bar, width) for bar in drawn)
@@ -166,7 +172,7 @@ def _row(step: Step) -> str:
     return ROW.get(step.kind, "other")
 
 
-def _bar(bar: Bar, width: int) -> str:
+def _bar(bar: Bar, width: float) -> str:
     left, share = (100 * ns / width for ns in (bar.start, bar.duration))
     classes = [_row(bar.step)]
     if share < THIN:
@@ -189,7 +195,7 @@ def _bar(bar: Bar, width: int) -> str:
     )
 
 
-def _axis(width: int) -> str:
+def _axis(width: float) -> str:
     unit, word = (1e6, "ms") if width >= 1e6 else (1e3, "µs")
     marks = "".join(
         f'<span style="left:{100 * ns / width:.4f}%">{ns / unit:g}{f" {word}" if ns else ""}</span>'
@@ -198,11 +204,11 @@ def _axis(width: int) -> str:
     return f'<div class="axis" aria-hidden="true"><div>{marks}</div></div>'
 
 
-def _ticks(width: int) -> list[int]:
+def _ticks(width: float) -> list[int]:
     """From 0 in steps of 1, 2 or 5 of a power of ten; none where its words would not fit."""
     power = 10 ** math.floor(math.log10(width))
     step = next(s for s in (power // 5, power // 2, power, 2 * power) if s and width / s <= 4)
-    return [tick for tick in range(0, width, step) if tick < 0.88 * width]
+    return [tick for tick in range(0, math.ceil(width), step) if tick < 0.88 * width]
 
 
 def _legend(kinds: Iterable[str]) -> str:
@@ -273,7 +279,7 @@ def _curves(
     """A chart on two logarithmic axes, the name of each curve at its end."""
     series = {}
     for curve in one.curves.values():
-        points = [(x, value(curve[x])) for x in sorted(curve) if value(curve[x])]
+        points = [(x, y) for x in sorted(curve) if (y := value(curve[x]))]
         if points:
             series[next(iter(curve.values())).name] = points
     if not series:
@@ -344,7 +350,7 @@ def _apart(places: Sequence[float]) -> list[float]:
     moved = list(places)
     for before, this in zip(order, order[1:], strict=False):
         moved[this] = max(moved[this], moved[before] + LINE)
-    bottom = HIGH - BOTTOM
+    bottom: float = HIGH - BOTTOM
     for this in reversed(order):
         moved[this] = min(moved[this], bottom)
         bottom = moved[this] - LINE

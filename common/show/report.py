@@ -12,16 +12,15 @@ from rich.text import Text
 from ..cli import shown
 from ..compare.claims import Answered
 from ..compare.compared import Compared
-from ..compare.rows import Pair, Row, differences, wrappers
-from ..read.kernel_names import brief, decode
-from ..read.observe import Observation, Step
+from ..compare.rows import Pair, Row, differences, rows
+from ..read.known import total
+from ..read.observe import Observation, wrappers
 from ..read.op_names import chain, said
-from ..read.survey import Survey
 from .terminal import print_plain
-from .warnings import survey_warnings, warnings
+from .warnings import trust, warnings
 from .words import (
-    duration,
     headline,
+    idle,
     microseconds,
     percent,
     plural,
@@ -31,7 +30,6 @@ from .words import (
     what_ran,
 )
 
-MOST = 20  # labels of a list
 MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "yellow")}
 
 
@@ -42,28 +40,41 @@ def show(out: Console, compared: Compared) -> None:
     """The picture, what the guess missed, what to look for, the sums and the warnings."""
     seen = compared.seen
     print_plain(out, Text(f"{headline(seen)}\n", "bold"))
+    if line := trust(seen.linked):
+        print_plain(out, Text(f"how far to trust it: {line}\n", "yellow"))
     print_plain(out, picture(seen, compared.pairs, compared.guessed))
-    shared = " › ".join(filter(None, (said(op.name) for op in wrappers(seen.steps))))
-    if shared:
+    common = seen.steps[0].path[: seen.wrappers] if seen.wrappers else ()
+    if shared := " › ".join(filter(None, map(said, common))):
         print_plain(out, Text(f"\nall of it inside {shared}", "dim"))
+    if seen.other_steps:
+        print_plain(out, Text("\nfor it, on autograd threads\n", "bold"))
+        others = [Pair(None, row) for row in rows(seen.other_steps)]
+        print_plain(out, picture(seen, others, False, wrappers(seen.other_steps)))
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if compared.guessed:
-        for line in mismatches(seen, compared.pairs, compared.reasons):
-            print_plain(out, line)
+        for text in mismatches(seen, compared.pairs, compared.reasons):
+            print_plain(out, text)
     if compared.answers:
         print_plain(out, Text("\nwhat to look for", "bold"))
         print_plain(out, answers(compared.answers))
     print_plain(out, Text(f"\n{sums(seen)}"))
     # No share of an unknown sum.
-    if seen.gpu_sum_ns is not None and (line := time_of_gpu(seen.usage)):
-        print_plain(out, Text(line))
-    for text in warnings(seen):
-        print_plain(out, Text(f"warning: {text}", "yellow"))
+    if seen.gpu_sum_ns is not None and (inside := time_of_gpu(seen.usage, "inside a forward")):
+        print_plain(out, Text(inside))
+        whole = seen.usage_of_recording(culprits=False)
+        if len(seen.forwards) > 1 and whole.span:
+            print_plain(out, Text(idle(whole, "over the recording, between forwards too")))
+    for warning in warnings(seen):
+        print_plain(out, Text(f"warning: {warning}", "yellow"))
 
 
-def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
-    """The guess beside the steps, each with its kernel, time, share and launching ops."""
+def picture(
+    seen: Observation, pairs: Sequence[Pair], guessed: bool, level: int | None = None
+) -> Table:
+    """The guess beside the steps, each with its kernel, time, share and launching ops; without the
+    `level` outermost ones, which all share."""
+    level = seen.wrappers if level is None else level
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     if guessed:
         table.add_column("you guessed", no_wrap=True, min_width=11)
@@ -72,8 +83,7 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
-    times = [pair.row.ns for pair in pairs if pair.row]
-    total = None if None in times else sum(times)
+    whole = total(pair.row.ns for pair in pairs if pair.row)
     for pair in pairs:
         guess = [pair.guess or "  –"] if guessed else []
         if pair.row is None:
@@ -81,38 +91,44 @@ def picture(seen: Observation, pairs: Sequence[Pair], guessed: bool) -> Table:
             continue
         row = pair.row
         extra = guessed and pair.guess is None
-        share = percent(row.ns / total) if total and row.ns is not None else ""
+        share = percent(row.ns / whole) if whole and row.ns is not None else ""
         table.add_row(
             *guess,
             f"{'+ ' if extra else ''}{row.kind}{repeats(row)}",
             what_ran(row),
             microseconds(row.ns),
             share,
-            Text(launched_by(row, seen)),
+            Text(launched_by(row, level)),
             style="yellow" if extra else None,
         )
     return table
 
 
-def launched_by(row: Row, seen: Observation) -> str:
+def launched_by(row: Row, level: int) -> str:
     """The ops on the way to the launch, inside those that all steps share; a group is named by its
-    op."""
-    return said(row.op) if row.op else _chain(row.main, seen)
+    op, a kernel of a CUDA graph by what it was annotated with."""
+    if row.op:
+        return said(row.op)
+    main = row.main
+    if main.on_gpu and main.on_gpu.graph:
+        region = main.on_gpu.event.region
+        return f"CUDA graph: {region}" if region else "CUDA graph"
+    return chain(main.path[level:])
 
 
 def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, str]) -> list[Text]:
     """Each kind that came unguessed, or was guessed and did not come, with its reason."""
     extra = [pair.row for pair in pairs if pair.row and pair.guess is None]
-    missing = [pair.guess for pair in pairs if pair.row is None]
+    missing = [pair.guess for pair in pairs if pair.guess and pair.row is None]
     lines = []
     if not extra and not missing:
         return [Text("\nas you guessed", "green")]
     if extra:
         lines.append(Text(f"\n{plural(len(extra), 'step')} you did not guess", "bold"))
-        for kind, rows in _by_kind(extra):
+        for kind, same in _by_kind(extra):
             why = reasons.get(f"+{kind}") or (
                 "launched" if seen.on_gpu else "called"
-            ) + " by " + "; ".join(dict.fromkeys(_chain(row.main, seen) for row in rows))
+            ) + " by " + "; ".join(dict.fromkeys(launched_by(row, seen.wrappers) for row in same))
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
         lines.append(Text(f"\n{plural(len(missing), 'step')} you guessed did not come", "bold"))
@@ -123,25 +139,21 @@ def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, s
     return lines
 
 
-def _by_kind(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    kinds = dict.fromkeys(row.kind for row in rows)
-    return [(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+def _by_kind(extra: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    kinds = dict.fromkeys(row.kind for row in extra)
+    return [(kind, [row for row in extra if row.kind == kind]) for kind in kinds]
 
 
 def _where_it_went(kind: str, pairs: Sequence[Pair]) -> str:
-    rows = [pair.row for pair in pairs if pair.row]
-    if any(row.kind == kind for row in rows):
+    seen = [pair.row for pair in pairs if pair.row]
+    if any(row.kind == kind for row in seen):
         return f"a {kind} ran, at another place in the order"
-    for row in rows:
+    for row in seen:
         if row.main.kernel and kind in (row.main.kernel.op or ""):
             return f"it is inside {row.main.name}"
-    if len(rows) == 1 and rows[0].main.sort == "kernel":
-        return f"one {rows[0].kind} kernel does it all"
+    if len(seen) == 1 and seen[0].main.sort == "kernel":
+        return f"one {seen[0].kind} kernel does it all"
     return "no step of this kind in the trace"
-
-
-def _chain(step: Step, seen: Observation) -> str:
-    return chain(step.path[len(wrappers(seen.steps)) :])
 
 
 def answers(claims: Answered) -> Table:
@@ -159,47 +171,6 @@ def answers(claims: Answered) -> Table:
     return table
 
 
-# ── A whole trace ─────────────────────────────────────────────────────────────────────────────────
-
-
-def show_survey(out: Console, seen: Survey) -> None:
-    """Labels, the most expensive kernels and ops, the GPU's time, the warnings."""
-    devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
-    print_plain(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
-    on_gpu = bool(seen.trace.gpu)
-    for title, totals, cpu in (
-        ("labels", seen.labels, "CPU"),
-        ("most expensive on the GPU", seen.kernels, ""),
-        ("most expensive ops", seen.ops, "self CPU"),
-    ):
-        if not totals:
-            continue
-        print_plain(out)
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        kernels = totals is seen.kernels
-        table.add_column(title, max_width=64)  # gives way where there is no room; no number does
-        if kernels:
-            table.add_column("which is", no_wrap=True)
-        columns = ["times", *([cpu] if cpu else []), *(["GPU"] if on_gpu else [])]
-        for name in columns + (["share"] if kernels else []):
-            table.add_column(name, justify="right", no_wrap=True)
-        for total in totals[:MOST]:
-            times = ([total.cpu] if cpu else []) + ([total.gpu] if on_gpu else [])
-            cells = [f"{total.count:,}", *map(duration, times)]
-            if kernels:
-                cells.insert(0, brief(decode(total.name)))
-                cells.append(percent(total.gpu / seen.usage.work) if seen.usage.work else "")
-            table.add_row(Text(total.name, no_wrap=True, overflow="ellipsis"), *cells)
-        print_plain(out, table)
-        if more := totals[MOST:]:
-            print_plain(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
-    if line := time_of_gpu(seen.usage):
-        print_plain(out, Text(f"\n{line}"))
-    print_plain(out, Text("\n--region LABEL looks closer at one"))
-    for text in survey_warnings(seen):
-        print_plain(out, Text(f"warning: {text}", "yellow"))
-
-
 # ── Two recordings ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -213,28 +184,27 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         table.add_column(name)
     for name in ("A", "B", "B − A"):
         table.add_column(name, justify="right", no_wrap=True)
-    for left, right in differences(a, b):
-        ran = [what_ran(row) if row else "" for row in (left, right)]
+    for one in differences(a, b):
+        sides = (one.a, one.b)
+        ran = [what_ran(row) if row else "" for row in sides]
         if ran[0] == ran[1]:
             ran[1] = "same"
-        change = right.ns - left.ns if left and right and None not in (left.ns, right.ns) else None
         table.add_row(
-            "" if left and right else "−" if left else "+",
-            (left or right).kind + repeats(left or right),
+            "" if one.in_both else "−" if one.a else "+",
+            one.row.kind + repeats(one.row),
             *(Text(words, no_wrap=True, overflow="ellipsis") for words in ran),
-            *(microseconds(row.ns) if row else "" for row in (left, right)),
-            "" if change is None else f"{change / 1e3:+,.1f} µs",
-            style=None if left and right else "yellow",
+            *(microseconds(row.ns) if row else "" for row in sides),
+            _change(*(row.ns if row else None for row in sides)),
+            style=None if one.in_both else "yellow",
         )
     whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]
-    change = None if None in whole else whole[1] - whole[0]
     table.add_row(
         "",
         "all",
         "",
         "",
         *map(microseconds, whole),
-        "" if change is None else f"{change / 1e3:+,.1f} µs",
+        _change(*whole),
         style="bold",
     )
     print_plain(out, table)
@@ -242,6 +212,10 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
             print_plain(out, Text(f"warning: {name}: {text}", "yellow"))
+
+
+def _change(before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else f"{(after - before) / 1e3:+,.1f} µs"
 
 
 # ── After a recording ─────────────────────────────────────────────────────────────────────────────
@@ -266,8 +240,8 @@ def show_files(
         for name in ("self CPU", *(["self CUDA"] if on_gpu else []), "calls"):
             rows.add_column(name, justify="right", no_wrap=True)
         for name, *times, calls in top:
-            times = [f"{time:,.1f} µs" for time in times if time is not None]
-            rows.add_row(Text(name), *times, str(calls))
+            cells = [f"{time:,.1f} µs" for time in times if time is not None]
+            rows.add_row(Text(name), *cells, str(calls))
         print_plain(out)
         print_plain(out, rows)
     lines = [("trace", shown(trace))]

@@ -1,6 +1,7 @@
 """Recordings side by side: everything at a glance, sweeps, experiments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -13,6 +14,8 @@ from ..read.observe import Observation
 from .terminal import print_plain, show_table
 from .words import conditions, duration, mebibytes, percent, ratio, tflops
 from .worth import in_words
+
+Measure: TypeAlias = Callable[[Variant], float | None]
 
 USEFUL_WORK = (
     "TFLOP/s count the useful work, 4·B·H·S²·D/2: the half that the causal mask leaves, though "
@@ -122,7 +125,9 @@ def sweep_tables(one: Sweep) -> list[tuple[str, list[str], list[list[str]]]]:
     """Title, heads and lines of time and, where it is known, of memory."""
     on_gpu = one.groups[0].on_gpu
     time = ("GPU" if on_gpu else "CPU") + " time of a forward"
-    measures = [(time, lambda variant: variant.ns, duration)]
+    measures: list[tuple[str, Measure, Callable[[float | None], str]]] = [
+        (time, lambda variant: variant.ns, duration)
+    ]
     if on_gpu:
         measures.append(
             ("peak memory over the inputs, MiB", lambda variant: variant.peak_bytes, mebibytes)
@@ -145,9 +150,9 @@ def sweep_tables(one: Sweep) -> list[tuple[str, list[str], list[list[str]]]]:
 
 
 def growth(points: Sequence[tuple[int, float | None]]) -> str:
-    power, error = exponent(points)
-    if power is None:
+    if (fit := exponent(points)) is None:
         return "unknown"
+    power, error = fit
     return f"seq^{power:.2f}" + (f" ± {error:.2f}" if error >= 0.005 else "")
 
 

