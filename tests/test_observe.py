@@ -268,7 +268,7 @@ def test_annotations_on_the_gpu_lane_are_no_work(tmp_path):
         for cat in ("gpu_user_annotation", "cuda_sync", "overhead", "python_function")
     ]
     seen = look(tmp_path, region(0, 100), launch(1, 10), kernel(1, 200, 5, "k"), drawn)
-    assert (names(seen), seen.gpu_ns, seen.leaked) == (["k"], 5000, ())
+    assert (names(seen), seen.gpu_ns, seen.leaked) == (["k"], 5000, [])
 
 
 # ── Ops ───────────────────────────────────────────────────────────────────────────────────────────
@@ -407,7 +407,7 @@ def test_a_kernel_may_start_before_the_last_one_ends(tmp_path):
     """Programmatic dependent launch: a short overlap on one stream."""
     seen = look(tmp_path, region(0, 9), launch(1, 1), launch(2, 2), kernel(1, 10, 90),
                 kernel(2, 95, 60))  # fmt: skip
-    assert (seen.incredible, seen.gpu_ns, seen.gpu_busy_ns) == ((), 150_000, 145_000)
+    assert (seen.incredible, seen.gpu_ns, seen.gpu_busy_ns) == ([], 150_000, 145_000)
 
 
 # ── Forwards that differ, leak or lose ────────────────────────────────────────────────────────────
@@ -484,7 +484,7 @@ def test_a_graph_launch_starts_many_kernels(tmp_path):
         kernel(1, 30, 5, "b"), kernel(1, 20, 5, "a"), memset(1, 15, 1), kernel(1, 40, 5, "c"),
     )  # fmt: skip
     assert names(seen) == ["Memset (Device)", "a", "b", "c"]
-    assert (seen.shared, seen.lost) == ((), ())
+    assert (seen.shared, seen.lost) == ([], [])
     assert seen.forwards[0].launches == 1
 
 
@@ -699,13 +699,14 @@ def test_a_label_on_several_threads_and_streams_at_once(tmp_path):
          for n in (1, 2, 3)],
     )  # fmt: skip
     assert [names(seen, index) for index in range(3)] == [[f"a{n}", f"b{n}"] for n in (1, 2, 3)]
-    assert (seen.nested, seen.overlapping, seen.elsewhere) == (0, 0, 12)
+    # What one forward counts is nowhere else for another.
+    assert (seen.nested, seen.overlapping, seen.elsewhere) == (0, 0, 0)
     assert as_json(compare(seen))["streams"] == [1, 2, 3]
     assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (300_000, 100_000)
 
 
 def test_backward_runs_on_another_thread(tmp_path):
-    """The autograd thread launches while the region waits in `backward()`: counted apart."""
+    """The autograd thread launches while the region waits in `backward()`: its own steps, apart."""
     seen = look(
         tmp_path,
         region(0, 100), op("aten::mm", 5, 10), launch(1, 6),
@@ -714,8 +715,23 @@ def test_backward_runs_on_another_thread(tmp_path):
         launch(4, 130, thread=77),  # after the region
         [kernel(n, 200 + 10 * n, 5, f"k{n}") for n in (1, 2, 3, 4)],
     )  # fmt: skip
-    assert (names(seen), seen.elsewhere) == (["k1"], 2)
-    assert any("as backward is, by the autograd thread" in w for w in warnings(seen))
+    assert (names(seen), [step.name for step in seen.other_steps]) == (["k1"], ["k2", "k3"])
+    assert (seen.gpu_ns, seen.gpu_own_ns, seen.gpu_others_ns) == (5000, 5000, 10_000)
+    assert (seen.per_forward("kernel"), seen.elsewhere) == (1, 0)
+    assert not any("other threads" in warning for warning in warnings(seen))
+
+
+def test_what_other_threads_launch_meanwhile_is_elsewhere(tmp_path):
+    """No autograd thread: it evaluates no graph."""
+    seen = look(
+        tmp_path,
+        region(0, 100), op("aten::mm", 5, 10), launch(1, 6),
+        op("aten::mm", 35, 20, thread=77), launch(2, 40, thread=77), launch(3, 130, thread=77),
+        [kernel(n, 200 + 10 * n, 5, f"k{n}") for n in (1, 2, 3)],
+    )  # fmt: skip
+    assert (names(seen), seen.other_steps, seen.elsewhere) == (["k1"], (), 1)
+    assert seen.gpu_others_ns == 0
+    assert any("1 GPU event was launched by other threads" in one for one in warnings(seen))
 
 
 @pytest.mark.parametrize(
