@@ -15,11 +15,10 @@ from .pieces import Blocks, Piece
 # Numbers that Python's and JavaScript's writers print and JSON does not know.
 _NON_FINITE = re.compile(rb"-?\b(?:NaN|Infinity)\b")
 # Half of a pair of surrogates, as these writers escape what is no text: a file's odd name, say.
-_HEX = rb"[0-9a-fA-F]{2}"
 _HALF = re.compile(
-    rb"(?<!\\)((?:\\\\)*+)\\u[dD](?:[89abAB]" + _HEX + rb"\\u[dD][c-fC-F]" + _HEX
-    + rb"|([89a-fA-F]" + _HEX + rb"))"
-)  # fmt: skip
+    rb"(?<!\\)(?:\\\\)*+\\u[dD]"
+    rb"(?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F]..)"
+)
 _QUOTES = re.compile(rb'\\.|(")', re.S)
 
 
@@ -30,15 +29,24 @@ def mended(data: bytes) -> tuple[bytes, int]:
     NaN and Infinity outside strings become null: missing. Half a pair of surrogates becomes the
     character for what is no text, escaped as it was: no byte moves.
     """
-    whole = _HALF.sub(lambda half: half[1] + b"\\ufffd" if half[2] else half[0], data)
-    data = data if whole == data else whole
-    parts, at = bytearray(), 0
-    count = 0
+    mended = None
+    for half in _HALF.finditer(data):
+        mended = mended or bytearray(data)
+        mended[half.end() - 6 : half.end()] = rb"\ufffd"
+    data = data if mended is None else bytes(mended)
+    parts, at, count = bytearray(), 0, 0
     for match in _non_finite(data):
+        if match.start() < at:
+            continue
+        # Up to the next string all at once, though not of millions: that takes memory.
+        end = data.find(b",", match.end() + (1 << 16))
+        end = len(data) if end < 0 else end
+        string = data.find(b'"', match.end(), end)
+        end = end if string < 0 else string
+        text, more = _NON_FINITE.subn(b"null", data[match.start() : end])
         parts += data[at : match.start()]
-        parts += b"null"
-        at = match.end()
-        count += 1
+        parts += text
+        at, count = end, count + more
     return (bytes(parts + data[at:]), count) if count else (data, 0)
 
 
@@ -125,8 +133,8 @@ def no_work(path: Path, blocks: Blocks, timed: bool, count: int) -> UserError:
     return UserError(f"{shown(path)}: the trace holds {what}; was anything run while recording?")
 
 
-def refusal(path: Path, blocks: Blocks, error: Exception, piece: Piece, before: int) -> UserError:
-    """What is wrong in a piece, and where in the file; `before` it stand so many events."""
+def refusal(path: Path, blocks: Blocks, error: Exception, piece: Piece) -> UserError:
+    """What is wrong in a piece, and where in the file."""
     said = str(error)
     if isinstance(error, RecursionError):
         return UserError(f"{shown(path)}: nested too deep for a trace")

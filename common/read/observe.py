@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from statistics import mean, stdev
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from ..cli import UserError, shown
 from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
 from .kinds import CALLS_OTHERS, kind_of_op, kind_of_step
+from .lanes import Spans
 from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
 from .owners import Interval, merged
@@ -70,11 +71,15 @@ class OnGpu(msgspec.Struct, frozen=True, gc=False):
     """A GPU event of a forward, its launch, and what both tell."""
 
     event: GpuEvent
-    call: str  # the runtime or driver call that launched it
-    graph: bool  # whether the call launched a whole CUDA graph
+    launch: Call
     kernel: KernelName
     residency: Residency | None
     zero_reason: ZeroReason | None  # why the profiler's occupancy reads 0
+
+    @property
+    def graph(self) -> bool:
+        """Whether the call launched a whole CUDA graph."""
+        return self.launch.launches_graph
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -107,7 +112,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def call(self) -> str | None:
-        return self.on_gpu and self.on_gpu.call
+        return self.on_gpu and self.on_gpu.launch.name
 
     @property
     def kernel(self) -> KernelName | None:
@@ -143,16 +148,27 @@ class Forward:
     span: Span
     cpu_ns: int
     launches: int
-    ops: tuple[Op, ...]  # in order of start
+    made_ops: Callable[[], tuple[Op, ...]]  # a recording has many, and few ask for them
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
     others: tuple[Step, ...] = ()  # what autograd threads launched for it, likewise
-    usage: Usage = Usage()  # of the steps
     lost: int = 0  # launches without a GPU record
     captured: int = 0  # launches into a CUDA graph
     undecided: int = 0  # calls whose GPU events may be another call's
 
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """In order of start."""
+        return self.made_ops()
+
     def count(self, sort: str) -> int:
         return sum(step.sort == sort for step in self.steps)
+
+    @property
+    def launched(self) -> Iterator[Launched]:
+        """Its steps on the GPU that have a credible time."""
+        for step in self.steps:
+            if step.on_gpu and step.ns is not None:
+                yield Launched(step.on_gpu.event, step.on_gpu.launch, self.span.thread)
 
     @property
     def gpu_ns(self) -> int | None:
@@ -243,7 +259,7 @@ class Observation:
         """How many outermost ops all steps share: they say nothing about a single step."""
         return wrappers(self.steps)
 
-    @property
+    @cached_property
     def ops(self) -> tuple[Op, ...]:
         return self.forwards[0].ops if self.forwards else ()
 
@@ -284,10 +300,9 @@ class Observation:
     @cached_property
     def usage(self) -> Usage:
         """Of all forwards together; what lies between two of them is nobody's."""
-        return sum((forward.usage for forward in self.forwards), Usage())
+        return usage((forward.launched for forward in self.forwards), self.linked.culprits)
 
-    @cached_property
-    def usage_of_recording(self) -> Usage:
+    def usage_of_recording(self, culprits: bool) -> Usage:
         """Of the GPUs that the forwards ran on, from the first event of the first forward to the
         end of the last: with what lies between the forwards, and what else ran there."""
         spans: dict[tuple, list[int]] = {}
@@ -306,7 +321,7 @@ class Observation:
             and one.event.start is not None
             and spans[one.event.place][0] <= one.event.start < spans[one.event.place][1]
         )
-        return usage(inside, self.linked.culprits)
+        return usage([inside], self.linked.culprits if culprits else None)
 
     @property
     def gpu_busy_ns(self) -> int | None:
@@ -444,20 +459,19 @@ class _Maker:
         linked = self._linked
         start, end = span.start, span.end or span.start
         made = linked.lanes.calls_within(span.thread, start, end)
-        inside = self._ops(span.thread, Interval(start, end))
-        steps, launched, undecided = self._steps(span.thread, Interval(start, end), inside)
+        own = Interval(start, end)
+        steps, undecided = self._steps(span.thread, own)
         others: list[Step] = []
         for thread, interval in linked.owners.workers(span):
-            others += self._steps(thread, interval, self._ops(thread, interval))[0]
-        ops = tuple(inside[1])
+            others += self._steps(thread, interval)[0]
+        ops = partial(self._ops, span.thread, own)
         return Forward(
             span=span,
             cpu_ns=end - start,
             launches=linked.joined.launches(self._counted_here(span, made)),
-            ops=ops,
-            steps=tuple(_in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops)),
+            made_ops=ops,
+            steps=tuple(_in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops())),
             others=tuple(_in_gpu_order(others)),
-            usage=usage(launched, linked.culprits),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
             captured=sum([id(call) in linked.joined.captured for call in made])
             if linked.joined.captured
@@ -474,22 +488,31 @@ class _Maker:
         numbers = working.within(span.start, span.end or span.start)
         return silent + working.calls[numbers.start : numbers.stop]
 
-    def _ops(self, thread: Thread, interval: Interval) -> tuple[int, list[Op]]:
-        """The ops that begin in an interval of a thread, parents before children, and the index of
-        the first among all of the thread's."""
+    def _ops(self, thread: Thread, interval: Interval) -> tuple[Op, ...]:
+        """The ops that begin in an interval of a thread, parents before children."""
         if (spans := self._linked.lanes.ops.get(thread)) is None:
-            return 0, []
+            return ()
         low, high = spans.within(*interval)
-        found: list[Op] = []
+        made: dict[int, Op] = {}
+        return tuple([self._op(spans, index, low, made) for index in range(low, high)])
+
+    def _op(self, spans: Spans, index: int, low: int, made: dict[int, Op]) -> Op:
+        """One of a thread's ops, with those above it from index `low` on, each made once."""
+        waiting = []
         parents = spans.parents
-        for index in range(low, high):
-            one = spans.spans[index]
-            above = found[parents[index] - low] if parents[index] >= low else None
-            trail = self._trail(above and above.trail, one.name)
-            # The region has finished, so this has: one without an end was too short to measure.
+        while index >= low and index not in made:
+            waiting.append(index)
+            index = parents[index]
+        above = made[index] if index >= low else None
+        for one in reversed(waiting):
+            span = spans.spans[one]
+            trail = self._trail(above and above.trail, span.name)
             depth = above.depth + 1 if above else 0
-            found.append(Op(one.name, depth, one.start, one.end or one.start, above, trail))
-        return low, found
+            # The region has finished, so this has: one without an end was too short to measure.
+            above = Op(span.name, depth, span.start, span.end or span.start, above, trail)
+            made[one] = above
+        assert above is not None
+        return above
 
     def _trail(self, above: Trail | None, name: str) -> Trail:
         key = id(above), name
@@ -497,31 +520,27 @@ class _Maker:
             found = self._trails[key] = Trail(name, above)
         return found
 
-    def _steps(
-        self, thread: Thread, interval: Interval, ops: tuple[int, list[Op]]
-    ) -> tuple[list[Step], list[Launched], int]:
-        """The steps that an interval of a thread launched, in that order; with their launches, and
-        the number of calls of which it is not known what they made run."""
+    def _steps(self, thread: Thread, interval: Interval) -> tuple[list[Step], int]:
+        """The steps that an interval of a thread launched, in that order; and the number of calls
+        of which it is not known what they made run."""
         steps: list[Step] = []
-        launched: list[Launched] = []
         undecided = 0
         if (working := self._linked.placed.threads.get(thread)) is None:
-            return steps, launched, undecided
-        low, inside = ops
+            return steps, undecided
         joined, placed = self._linked.joined, self._linked.placed
+        spans = self._linked.lanes.ops.get(thread)
+        low = spans.within(*interval)[0] if spans else 0
+        made: dict[int, Op] = {}
         for number in working.within(*interval):
             call, index = working.calls[number], working.ops[number]
             if id(call) in joined.undecided_calls or id(call) in placed.unknown:
                 undecided += 1
                 continue
             self.counted.add(id(call))
-            op = inside[index - low] if index >= low else None
+            op = self._op(spans, index, low, made) if spans and index >= low else None
             for event in joined.answers.get(id(call), ()):
-                credible = id(event) not in self._linked.timeless
-                steps.append(self._step(event, call, op, credible))
-                if credible:
-                    launched.append(Launched(event, call, thread))
-        return steps, launched, undecided
+                steps.append(self._step(event, call, op, id(event) not in self._linked.timeless))
+        return steps, undecided
 
     def _step(self, event: GpuEvent, call: Call, op: Op | None, credible: bool) -> Step:
         kernel = decode(event.name)
@@ -532,7 +551,7 @@ class _Maker:
             path = op.trail.path if op else ()
             kind = self._kinds[key] = kind_of_step(path, event.name, event.sort)
         ns = event.duration if credible else None
-        on_gpu = OnGpu(event, call.name, call.launches_graph, kernel, fits, why_zero)
+        on_gpu = OnGpu(event, call, kernel, fits, why_zero)
         return Step(kind, event.name, ns, op, on_gpu)
 
 

@@ -15,9 +15,11 @@ from typing import NamedTuple
 from ..cli import UserError, shown
 
 BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
-MOST = 16 * BLOCK  # of one piece
-WHOLE = 1 << 30  # bytes of a file that cannot be cut
-MAX_GB = 4  # that a gzip file may unpack to
+MOST = 8 * BLOCK  # of one piece
+WHOLE = 128 * BLOCK  # of a file that cannot be cut
+MAX_GB = 4  # that a gzip file may unpack to, and a trace take in memory
+RATIO = 100  # traces pack to a tenth or a thirtieth; beyond this, and SMALL, it is no trace
+SMALL = 64 * BLOCK
 
 
 Blocks = Callable[[], Iterator[bytes]]
@@ -43,6 +45,11 @@ def read_blocks(
                     raise UserError(
                         f"{shown(path)}: unpacks to more than {max_gb:g} GB; "
                         "--max-gb raises the limit"
+                    )
+                if packed and total > max(SMALL, RATIO * size):
+                    raise UserError(
+                        f"{shown(path)}: unpacks to more than {RATIO} times its size, as no trace "
+                        "does; if it is one, unpack it: gunzip -k"
                     )
                 progress(min(1, file.tell() / size))
                 yield block
@@ -94,9 +101,9 @@ def _is_packed(path: Path) -> bool:
 # Where the list of events begins; it stands in the file's first block.
 _LIST = re.compile(rb'\A\s*\[|"traceEvents"\s*:\s*\[')
 OPENING = b'{"traceEvents":['
-# Between two events, however the file is laid out. No string can hold this: its quotes would be
-# escaped. A list of objects inside an event can, and then the piece does not decode.
-BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*"\w+"\s*:)')
+# Between two events, however the file is laid out. Hardly a string can hold this, for its quotes
+# would be escaped; a list of objects inside an event can. Then the piece does not decode.
+BETWEEN = re.compile(rb'(?<=\})\s*,(?=\s*\{\s*(?:"[^"\\]{0,64}"\s*:|\}))')
 
 
 class Piece(NamedTuple):
@@ -122,8 +129,10 @@ def cut(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[Piece]:
     """Raises NotInPieces when there would be only one, unless `salvage` asks for whatever there
     is."""
     rest = next(blocks, b"")
-    begin = _LIST.search(rest)
-    if not begin or len(rest) < BLOCK and not salvage:
+    short = len(rest) < BLOCK
+    while not (begin := _LIST.search(rest)) and len(rest) < MOST and (block := next(blocks, b"")):
+        rest += block
+    if not begin or short and not salvage:
         raise NotInPieces
     start = begin.end()
     head, rest = rest[:start], rest[start:]
@@ -143,19 +152,30 @@ def cut(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[Piece]:
 
 
 def _last_cut(text: bytes) -> re.Match | None:
-    cut = None
-    for cut in BETWEEN.finditer(text, max(0, len(text) - max(BLOCK >> 6, 1 << 12))):  # noqa: B007
-        pass
+    """Looked for near the end; further before it only if no event ends there."""
+    end, cut, near = len(text), None, max(BLOCK >> 6, 1 << 12)
+    while not cut and end:
+        begin = max(0, end - near)
+        # What is looked for may begin before and end behind: the parts overlap.
+        for cut in BETWEEN.finditer(text, begin, min(len(text), end + 256)):  # noqa: B007
+            pass
+        end, near = begin, 8 * near
     return cut
 
 
-def whole(path: Path, blocks: Iterator[bytes]) -> Iterator[Piece]:
+def whole(path: Path, blocks: Iterator[bytes]) -> bytes:
+    """All of a file that cannot be cut as it is read. Raises UserError if that is too much."""
     data = bytearray()
     for block in blocks:
         data += block
         if len(data) > WHOLE:
             raise UserError(
-                f"{shown(path)}: more than {WHOLE >> 30} GB, and no list of events to be read "
+                f"{shown(path)}: more than {WHOLE >> 20} MB that are no list of events to be read "
                 "one by one; is it a trace?"
             )
-    yield Piece(0, b"", data)
+    return bytes(data)
+
+
+def in_blocks(data: memoryview) -> Iterator[bytes]:
+    for at in range(0, len(data), BLOCK):
+        yield bytes(data[at : at + BLOCK])

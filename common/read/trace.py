@@ -31,11 +31,11 @@ foreign type is read without that field, and counted.
 import contextlib
 import re
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
@@ -308,18 +308,26 @@ class _File(msgspec.Struct, Generic[Event], gc=False):
     deviceProperties: msgspec.Raw = _NOTHING
 
 
+class _Odd(NamedTuple):
+    """Events that are not as the profiler writes them."""
+
+    count: int = 0
+    no_objects: int = 0  # of them, left out
+    first: int = 0
+    what: str = ""  # is odd with the first
+
+
 class _Decoders(NamedTuple):
     event: msgspec.json.Decoder
+    fields: "_Fields"
     events: msgspec.json.Decoder
     file: msgspec.json.Decoder
 
-    def decode(self, data: bytes) -> tuple[_File, int, list[tuple[int, str]]]:
-        """A trace; how many of its numbers are missing, written as NaN or Infinity; and the events
-        that are not as the profiler writes them, each by its number and with what is odd."""
-        # The format's other form: the events alone.
-        alone = re.match(rb"\s*\[", data) is not None
+    def decode(self, data: bytes) -> tuple[_File, int, _Odd]:
+        """A trace; how many of its numbers are missing, written as NaN or Infinity; what is odd."""
+        alone = _is_list(data)
         decoder = self.events if alone else self.file
-        missing, odd = 0, []
+        missing, odd = 0, _Odd()
         try:
             try:
                 found = decoder.decode(data)
@@ -328,46 +336,92 @@ class _Decoders(NamedTuple):
                 found = decoder.decode(data)
         except msgspec.ValidationError:
             found = (RAW_EVENTS if alone else RAW_FILE).decode(data)
-            raws = found if alone else found.traceEvents
-            events = [self._event(raw, number, odd) for number, raw in enumerate(raws)]
+            events, odd = self._one_by_one(found if alone else found.traceEvents)
             found = events if alone else _File(events, found.story, found.deviceProperties)
         return (_File(found) if alone else found), missing, odd
 
-    def _event(self, raw: msgspec.Raw, number: int, odd: list[tuple[int, str]]) -> "_Event":
-        try:
-            return self.event.decode(raw)
-        except msgspec.ValidationError as error:
-            odd.append((number, str(error)))
-        return _sound_fields(raw, self.event.type) or _Event()
+    def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list["_Event"], _Odd]:
+        events, first = [], None
+        count = no_objects = 0
+        for number, raw in enumerate(raws):
+            if bytes(memoryview(raw)[:1]) == b"{" or not first:
+                try:
+                    events.append(self.event.decode(raw))
+                    continue
+                except msgspec.ValidationError as error:
+                    first = first or (number, str(error))
+            count += 1
+            if event := self.fields.decode(raw):
+                events.append(event)
+            else:
+                no_objects += 1
+        return events, _Odd(count, no_objects, *first) if first else _Odd()
 
 
-def _sound_fields(raw: msgspec.Raw, struct: type) -> Any:
-    """A struct of those fields that are what they should be; None for what is no object."""
-    try:
-        there = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError:
-        return None
-    sound = {}
-    for field in msgspec.structs.fields(struct):
-        if (value := there.get(field.encode_name)) is None:
-            continue
-        try:
-            sound[field.name] = msgspec.json.decode(value, type=field.type, strict=False)
-        except msgspec.ValidationError:
-            if field.name == "args":
-                sound["args"] = _sound_fields(value, _Args)
-    return struct(**sound)
+def _is_list(data: bytes) -> bool:
+    """The format's other form: the events alone."""
+    return re.match(rb"\s*\[", data) is not None
+
+
+class _Fields:
+    """Reads those fields of a struct that are what they should be."""
+
+    def __init__(self, struct: type, **within: "_Fields") -> None:
+        self._struct, self._within = struct, within
+        self._fields = [
+            (field.encode_name, field.name, msgspec.json.Decoder(field.type, strict=False))
+            for field in msgspec.structs.fields(struct)
+        ]
+
+    def decode(self, raw: msgspec.Raw) -> Any:
+        """None for what is no object."""
+        if bytes(memoryview(raw)[:1]) != b"{":
+            return None
+        there, sound = OBJECT.decode(raw), {}
+        for written, name, decoder in self._fields:
+            if (value := there.get(written)) is None:
+                continue
+            try:
+                sound[name] = decoder.decode(value)
+            except msgspec.ValidationError:
+                if name in self._within:
+                    sound[name] = self._within[name].decode(value)
+        return self._struct(**sound)
 
 
 def _decoders(number: type) -> _Decoders:
     event = _Event[number]
     return _Decoders(
-        *(msgspec.json.Decoder(what, strict=False) for what in (event, list[event], _File[event]))
+        msgspec.json.Decoder(event, strict=False),
+        _Fields(event, args=_Fields(_Args)),
+        msgspec.json.Decoder(list[event], strict=False),
+        msgspec.json.Decoder(_File[event], strict=False),
     )
 
 
+OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 RAW_EVENTS = msgspec.json.Decoder(list[msgspec.Raw])
 RAW_FILE = msgspec.json.Decoder(_File[msgspec.Raw])
+
+
+class _Outline(msgspec.Struct, rename={"story": METADATA_KEY}):
+    traceEvents: msgspec.Raw
+    story: msgspec.Raw = _NOTHING
+    deviceProperties: msgspec.Raw = _NOTHING
+
+    @property
+    def around(self) -> bytes:
+        """What stands around its events, behind an empty list of them."""
+        names = {METADATA_KEY: self.story, "deviceProperties": self.deviceProperties}
+        return b"]" + b"".join(b',"%s":%s' % (n.encode(), raw) for n, raw in names.items() if raw)
+
+
+def _outline(data: bytes) -> _Outline:
+    if _is_list(data):
+        return _Outline(msgspec.json.decode(data, type=msgspec.Raw))
+    return msgspec.json.decode(data, type=_Outline)
+
+
 # Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
 # quarter: 8e12 at most. Older versions count from 1970.
 EXACT = 1 << 43
@@ -376,6 +430,7 @@ LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
 FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
 LONG = 10**9 * 3600 * 24 * 10  # ns: no work of a recording lasts ten days
 RECENT = 1 << 12
+TRIES = 20  # to find the end of a damaged event, or of a list behind it
 ARROWS = 64  # from one thread: all of them say the same
 MOST_OF_A_FIELD = 1 << 20  # bytes of the story, or of the devices
 FAR = 10**9 * 3600  # ns: from time 0 to a recording whose times do not begin there
@@ -412,13 +467,14 @@ def read(
     def attempt(decoders: _Decoders) -> Trace:
         try:
             try:
-                return _read(path, blocks, pieces.cut(blocks()), decoders)
+                return _read(path, blocks, pieces.cut(blocks()), decoders, max_gb)
             except pieces.NotInPieces:
-                return _read(path, blocks, pieces.whole(path, blocks()), decoders)
+                return _in_memory(path, blocks, decoders, max_gb)
         except UserError:
             if salvage:  # only now: a sound file loses nothing
                 with contextlib.suppress(pieces.NotInPieces):  # not even a list of events is there
-                    return _read(path, blocks, pieces.cut(blocks(), True), decoders, salvage=True)
+                    salvaged = pieces.cut(blocks(), True)
+                    return _read(path, blocks, salvaged, decoders, max_gb, salvage=True)
             raise
 
     try:
@@ -429,7 +485,12 @@ def read(
 
 
 def _read(
-    path: Path, blocks: Blocks, parts: Iterator[Piece], decoders: _Decoders, salvage=False
+    path: Path,
+    blocks: Blocks,
+    parts: Iterator[Piece],
+    decoders: _Decoders,
+    max_gb: float,
+    salvage: bool = False,
 ) -> Trace:
     events, begun = _Events(), None
     for piece in parts:
@@ -447,13 +508,47 @@ def _read(
             elif unfinished:
                 raise pieces.NotInPieces from error
             else:
-                raise faults.refusal(path, blocks, error, piece, events.count) from error
+                raise faults.refusal(path, blocks, error, piece) from error
+        if events.size > max_gb * 1e9:
+            raise UserError(
+                f"{shown(path)}: its events take more than {max_gb:g} GB of memory; "
+                "--max-gb raises the limit"
+            )
     found = events.trace(path)
     if not (found.annotations or found.ops or found.calls or found.gpu or found.untimed):
         if events.first_odd:
             raise faults.not_as_written(path, events.first_odd)
         raise faults.no_work(path, blocks, events.timed, events.count)
     return found
+
+
+def _in_memory(path: Path, blocks: Blocks, decoders: _Decoders, max_gb: float) -> Trace:
+    """A file that cannot be cut as it is read: its text is held, its events never all at once."""
+    data = pieces.whole(path, blocks())
+    piece = Piece(0, b"", data)
+    if len(data) <= pieces.MOST:
+        return _read(path, blocks, iter([piece]), decoders, max_gb)
+    missing = 0
+    try:
+        try:
+            outline = _outline(data)
+        except (msgspec.DecodeError, RecursionError):
+            data, missing = faults.mended(data)
+            outline = _outline(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise faults.refusal(path, blocks, error, piece) from error
+    events = memoryview(outline.traceEvents)
+    if bytes(events[:1]) != b"[":
+        raise faults.not_as_written(path, "Expected `array` - at `$.traceEvents`")
+    head = Piece(0, pieces.OPENING, outline.around, b"}")
+    try:
+        parts = chain([head], pieces.cut(pieces.in_blocks(events)))
+        found = _read(path, blocks, parts, decoders, max_gb)
+    except pieces.NotInPieces:
+        raise UserError(
+            f"{shown(path)}: {pieces.MOST >> 20} MB without the end of an event; is it a trace?"
+        ) from None
+    return replace(found, non_finite=found.non_finite + missing)
 
 
 class _Events:
@@ -485,12 +580,11 @@ class _Events:
         self._latest: Any = None  # of _processes
         self._mixed = False  # not every process has a part of its own
 
-    def add(self, file: _File, missing: int, odd: list[tuple[int, str]]) -> None:
-        if odd:
-            number, what = odd[0]
-            self.first_odd = self.first_odd or faults.in_file(what, self.count + number)
-            self.odd_events += len(odd)
-        self.count += len(file.traceEvents)
+    def add(self, file: _File, missing: int, odd: _Odd) -> None:
+        if odd.count:
+            self.first_odd = self.first_odd or faults.in_file(odd.what, self.count + odd.first)
+            self.odd_events += odd.count
+        self.count += len(file.traceEvents) + odd.no_objects
         self.non_finite += missing
         self._story = self._story if file.story is _NOTHING else _json(file.story)
         if file.deviceProperties is not _NOTHING:
@@ -585,7 +679,7 @@ class _Events:
             if args and args.sequence is not None:
                 self._number(args)
             self.ops.append(Span(name, start, start + duration if duration else None, thread))
-            self._op_ids.append(external or 0)
+            self._op_ids.append(external if external and external < 1 << 32 else 0)
         elif category == "user_annotation":
             end = start + duration if duration else None
             self.annotations.append(
@@ -620,6 +714,14 @@ class _Events:
             self._enter(thread[0])
         return thread
 
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory its events take."""
+        spans = len(self.ops) + len(self.annotations) + len(self.calls) + len(self.untimed)
+        return 150 * (spans + len(self.once) + len(self._threads)) + 350 * (
+            len(self.gpu) + len(self._halves)
+        )
+
     def _enter(self, process: Any) -> None:
         if process not in self._processes:
             # Every file names its processes and threads, before or behind its events.
@@ -638,7 +740,7 @@ class _Events:
         for one in pieces.BETWEEN.split(text):
             # With whatever stands behind the last one, if that is no foot.
             ends = (match.end() for match in re.finditer(rb"\}(?=\s*\])", one))
-            for end in (len(one), *ends):
+            for end in chain([len(one)], islice(ends, TRIES)):
                 if self._try(b"[" + one[:end] + b"]", decoders):
                     self.left_out += len(one) - end
                     break
@@ -777,10 +879,11 @@ def _emptied(things: list) -> tuple:
 
 def _foot(text: bytes, decoders: _Decoders) -> tuple[bytes, bytes]:
     """The end of a file, cut where its list of events ends; if it does, and what follows is
-    sound."""
-    for end in re.finditer(rb"(?<=\})\s*\]", text):
+    sound. It is near the end: of many lists only the last are tried."""
+    ends = deque(re.finditer(rb"(?<=\})\s*\]", text), maxlen=10 * TRIES)
+    for end in ends:
         foot = text[end.start() :]
-        for opening in (pieces.OPENING, b"["):
+        for opening in (pieces.OPENING, b"[") if len(foot) < MOST_OF_A_FIELD else ():
             with contextlib.suppress(msgspec.DecodeError, RecursionError):
                 decoders.decode(opening + foot)
                 return text[: end.start()], foot
@@ -847,7 +950,7 @@ def _external(args: _Args | None) -> int | None:
 
 def _json(raw: msgspec.Raw) -> Any:
     """What a field of the file's head or foot holds; None for more than anybody reads."""
-    if len(bytes(raw)) > MOST_OF_A_FIELD:
+    if memoryview(raw).nbytes > MOST_OF_A_FIELD:
         return None
     try:
         return msgspec.json.decode(raw)

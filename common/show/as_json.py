@@ -47,7 +47,7 @@ def as_json(compared: Compared) -> dict:
         "gpu_own_us": us(seen.gpu_own_ns),
         "gpu_other_threads_us": us(seen.gpu_others_ns),
         "gpu": None if seen.undecided_calls else usage_json(seen.usage),
-        "gpu_over_recording": usage_json(seen.usage_of_recording),
+        "gpu_over_recording": usage_json(seen.usage_of_recording(culprits=True)),
         "other_threads_gpu_events": seen.elsewhere,
         "processes": seen.processes,
         "captured_launches": seen.captured,

@@ -62,7 +62,7 @@ def show(out: Console, compared: Compared) -> None:
     # No share of an unknown sum.
     if seen.gpu_sum_ns is not None and (inside := time_of_gpu(seen.usage, "inside a forward")):
         print_plain(out, Text(inside))
-        whole = seen.usage_of_recording
+        whole = seen.usage_of_recording(culprits=False)
         if len(seen.forwards) > 1 and whole.span:
             print_plain(out, Text(idle(whole, "over the recording, between forwards too")))
     for warning in warnings(seen):

@@ -182,6 +182,8 @@ def idle(used: Usage, where: str) -> str:
         "waiting, though launched": used.waiting,
         "launch unknown" if used.launch_bound is not None else "cause unknown": used.idle_unknown,
     }
+    if used.idle and used.idle_unknown == used.idle and not used.idle_by:
+        causes = {}  # nobody asked for them
     why = ", ".join(f"{percent(ns / used.span)} {name}" for name, ns in causes.items() if ns)
     share = percent(used.idle / used.span) if used.idle else "0 %"
     return f"GPU idle {share} {where}{f' ({why})' if why else ''}"
