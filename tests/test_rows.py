@@ -194,4 +194,7 @@ def test_differences_are_told_from_both_sides(tmp_path):
     )
     empty = look(tmp_path, region(0, 10), name="c.json")
     assert differences(empty, empty) == []
-    assert [(one.a, one.b.kind) for one in differences(empty, b)] == [(None, "matmul"), (None, "softmax")]
+    assert [(one.a, one.b.kind) for one in differences(empty, b)] == [
+        (None, "matmul"),
+        (None, "softmax"),
+    ]

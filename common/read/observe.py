@@ -276,8 +276,9 @@ class Observation:
     @property
     def gpu_ns(self) -> float | None:
         """Mean over the forwards whose every event has a credible time. One that launched nothing
-        took no GPU time, if all that was launched is in the file."""
-        times = self._known_times()
+        took no GPU time, if all that was launched is in the file. None where it is
+        not known whose some work is."""
+        times = [] if self.undecided_calls else self._known_times()
         return mean(times) if times else None
 
     @property
