@@ -14,9 +14,9 @@ from common.compare.rows import (
     differences,
     parse_guess,
     rows,
-    wrappers,
 )
 from common.read.kinds import VOCABULARY
+from common.read.observe import wrappers
 
 
 def kinds(seen):

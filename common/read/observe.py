@@ -274,8 +274,9 @@ class Observation:
     @property
     def gpu_ns(self) -> float | None:
         """Mean over the forwards whose every event has a credible time. One that launched nothing
-        took no GPU time, if all that was launched is in the file."""
-        return _mean(self._known_times)
+        took no GPU time, if all that was launched is in the file. None where it is not known whose
+        some work is."""
+        return None if self.undecided_calls else _mean(self._known_times)
 
     @property
     def gpu_sum_ns(self) -> int | None:

@@ -10,7 +10,8 @@ quarter of the memory of a whole decode. A fault is found in its piece and place
 
 Files of several ranks are put together one behind the other. They count their correlation ids each
 for itself, so a GPU event is told which process launched it: the one whose part of the file it
-stands in. Where no metadata parts them, or they are mixed, by sorting say, it is unknown.
+stands in. Where no metadata parts them, or they are mixed, by sorting say, it is unknown. A file in
+order of time is taken for sorted: the profiler writes none, and then metadata parts nothing.
 
     cat               what it is here
     user_annotation   a `record_function` range              → annotations
@@ -72,6 +73,7 @@ DRAWN = {
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 EVALUATE = "autograd::engine::evaluate_function"  # around the ops of one backward node
 PROFILER_STEP = "ProfilerStep#"
+STRANGER = "a process without CPU events"
 
 Thread: TypeAlias = tuple[Any, Any]  # (pid, tid), each a number or text
 
@@ -593,6 +595,8 @@ class _Events:
         self.process: Any = None  # whose part this is; None where none has begun
         self._latest: Any = None  # of _processes
         self._mixed = False  # not every process has a part of its own
+        self._part = 0  # of the GPU events the first one of the part that has begun
+        self._in_order, self._last = True, -FAR  # whether all is in order of time, so far
 
     def add(self, file: _File, missing: int, odd: _Odd) -> None:
         if odd.count:
@@ -672,7 +676,7 @@ class _Events:
                 if event.cat == "fwdbwd":
                     self._arrow(event)
             elif phase == "M":  # whoever comes next is yet to be seen
-                self.process = None
+                self.process, self._part = None, len(self.gpu)
             elif phase == "B" or phase == "E":
                 timed = True
                 process = self._thread(event)[0] if event.cat in CPU else self.process
@@ -717,6 +721,9 @@ class _Events:
         # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
         if duration is not None and not 0 <= duration < LONG:
             duration = None
+        if start is not None:
+            self._in_order = self._in_order and start >= self._last
+            self._last = start
         if category in GPU:
             self.gpu.append(_gpu_event(event, name, start, duration, self))
             return
@@ -790,6 +797,9 @@ class _Events:
             self._processes[process] = None
             self._latest = process
         self._mixed = self._mixed or process != self._latest
+        if self.process is None:  # what stands in its part, before it
+            for number in range(self._part, len(self.gpu)):
+                self.gpu[number] = msgspec.structs.replace(self.gpu[number], process=process)
         self.process = process
 
     def add_sound(self, piece: Piece, decoders: _Decoders) -> None:
@@ -889,6 +899,7 @@ class _Events:
         ]
 
     def trace(self, path: Path) -> Trace:
+        self._mixed = self._mixed or (len(self._processes) > 1 and self._in_order)
         self._pair()
         self._identify_ops()
         nodes = tuple(self._nodes())
@@ -926,10 +937,23 @@ class _Events:
         if len(self._processes) > 1 and not self._mixed:
             return _emptied(self.gpu)
         process = None if self._mixed else next(iter(self._processes), None)
+        if not self._mixed and self._strangers():
+            return _emptied(self.gpu)
         for number, event in enumerate(self.gpu):
             if event.process != process:
                 self.gpu[number] = msgspec.structs.replace(event, process=process)
         return _emptied(self.gpu)
+
+    def _strangers(self) -> bool:
+        """Whether a part of GPU events alone repeats the ids of the only process that has CPU events:
+        then it is another process's."""
+        nameless = {event.correlation for event in self.gpu if event.process is None} - {None}
+        if not any(e.process is not None and e.correlation in nameless for e in self.gpu):
+            return False
+        for number, event in enumerate(self.gpu):
+            if event.process is None:
+                self.gpu[number] = msgspec.structs.replace(event, process=STRANGER)
+        return True
 
 
 def _emptied(things: list) -> tuple:

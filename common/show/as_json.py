@@ -57,8 +57,12 @@ def as_json(compared: Compared) -> dict:
         "unlinked_kernels": seen.unlinked_kernels,
         "total_kernels": len(kernels),
         "timed_kernels": sum(event.duration is not None for event in kernels),
-        "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"}),
-        "streams": sorted({step.gpu.stream for step in steps if step.gpu}, key=str),
+        "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"})
+        if not seen.undecided_calls
+        else None,
+        "streams": sorted({step.gpu.stream for step in steps if step.gpu}, key=str)
+        if not seen.undecided_calls
+        else None,
         "steps": [step_json(step) for step in seen.steps]
         if seen.alike
         else [
