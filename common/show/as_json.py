@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ..cli import shown, visible
 from ..compare.compared import Compared, compare
 from ..compare.facts import POST_GPU
+from ..compare.graphs import eager_steps, has_graph
 from ..compare.rows import differences
 from ..compare.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
 from ..compare.worth import worth_seeing
@@ -205,9 +206,13 @@ def survey_json(seen: Survey) -> dict:
 
 
 def difference_json(a: Observation, b: Observation) -> dict:
+    sides = {"a": as_json(compare(a)), "b": as_json(compare(b))}
+    for name, graph, eager in (("a", a, b), ("b", b, a)):
+        if has_graph(graph) and not has_graph(eager) and graph.alike:
+            for step, same in zip(sides[name]["steps"], eager_steps(graph, eager), strict=True):
+                step["eager_ops"] = list(same.path) if same else None
     return {
-        "a": as_json(compare(a)),
-        "b": as_json(compare(b)),
+        **sides,
         "steps": [
             {
                 "kind": one.row.kind,
