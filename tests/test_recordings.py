@@ -1,6 +1,7 @@
 """Recordings are found by what they tell of themselves, whatever they are called."""
 
 import gzip
+import os
 
 import pytest
 from build import BACKENDS, SCRIPTS, forward, make, recording, story, trace, write
@@ -132,3 +133,22 @@ def test_a_trace_of_somebody_else_has_no_siblings(tmp_path):
     make(tmp_path, "a/ours.json", script="a")
     theirs = write(tmp_path, trace(forward(100, ("mul", "k", 5))), "b/theirs.json")
     assert found(theirs, "a") == {}
+
+
+def test_what_is_no_regular_file_in_a_folder_is_passed_over(tmp_path):
+    """Nobody asked to wait for a pipe, or to follow a loop."""
+    path = write(tmp_path, trace(forward(100, ("mul", "k", 7)), about=story()), "one/t.json")
+    os.mkfifo(tmp_path / "one" / "pipe.json")
+    (tmp_path / "one" / "loop.json").symlink_to("loop.json")
+    (tmp_path / "one" / "gone.json").symlink_to("nowhere")
+    (tmp_path / "one" / "again").symlink_to(tmp_path / "one")
+    (tmp_path / "one" / "folder.json").mkdir()
+    assert [seen.trace.path for seen in recordings.observed([tmp_path])] == [path]
+    assert [found for found, _ in recordings.recordings_in(tmp_path)] == [path]
+
+
+def test_brackets_in_names_are_no_pattern(tmp_path):
+    path = write(tmp_path, trace(forward(100, ("mul", "k", 7)), about=story()), "[x]*/[a].json")
+    assert [seen.trace.path for seen in recordings.observed([path])] == [path]
+    assert [seen.trace.path for seen in recordings.observed([path.parent])] == [path]
+    recordings.Siblings(observe(read(path))).get(("04_x_test", ""))
