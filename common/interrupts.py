@@ -18,7 +18,8 @@ def _is_command() -> bool:
     if "-m" in asked:
         return asked[asked.index("-m") + 1].startswith(f"{package}.")
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return bool(sys.argv[0]) and os.path.dirname(os.path.abspath(sys.argv[0])) == root
+    script = sys.argv[0]
+    return script.endswith(".py") and os.path.dirname(os.path.abspath(script)) == root
 
 
 _armed = False

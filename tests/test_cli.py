@@ -1,14 +1,27 @@
 """Options, and errors as one line."""
 
+import argparse
+import shlex
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import pytest
+from build import ROOT
 
-from common.cli import UserError, one_line_errors, option, parse, positive
+from common.cli import (
+    UserError,
+    one_line_errors,
+    option,
+    parse,
+    positive,
+    positive_number,
+    shown,
+    typed,
+)
 
 
 @dataclass(frozen=True)
@@ -112,3 +125,90 @@ def test_a_reader_that_has_gone_is_no_error():
     process.stdout.close()
     assert process.wait(timeout=20) == 1
     assert process.stderr.read() == ""
+
+
+RECORDING = "traces/recorded/h200/04_a_naive_attention/8_16_1024_64_eager.json.gz"
+COMMANDS = (
+    f"-m common.look {RECORDING}",
+    f"-m common.look {RECORDING} --json",
+    "-m common.look --help",
+    "-m common.kernel_names nvjet_tst",
+    "-m common.glance",
+)
+
+
+def shell(command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        f"{shlex.quote(sys.executable)} {command}", shell=True, cwd=ROOT, capture_output=True,
+        text=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_that_cannot_be_written_is_one_line(command):
+    for where, words in (("> /dev/full", "cannot write the output: No space"), (">&-", "closed")):
+        done = shell(f"{command} {where}")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert words in done.stderr
+
+
+def test_standard_error_or_input_that_is_closed():
+    done = shell("-m common.look nowhere.json 2>&-")
+    assert (done.returncode, done.stdout) == (2, "")
+    done = shell("-m common.look nowhere.json 2>/dev/full")
+    assert (done.returncode, done.stdout) == (2, "")
+    done = shell("-m common.kernel_names <&-")
+    assert done.returncode == 2 and done.stderr.startswith("error: no kernel names")
+
+
+def test_a_folder_we_stand_in_that_is_gone(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert shown(Path("t.json")) == "t.json"
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert shown(loop) == str(loop)
+
+
+def test_a_path_as_a_shell_reads_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("my traces/a b.json", "$(x)'.json", "-x.json", "~a", "plain.json"):
+        echoed = subprocess.check_output(f"printf %s {typed(Path(name))}", shell=True, text=True)
+        assert Path(echoed) == Path(name)
+
+
+def test_home_is_meant_wherever_it_stands(monkeypatch):
+    @dataclass(frozen=True)
+    class Places:
+        traces: Path = option(Path("traces"), "where", type=Path)
+
+    monkeypatch.setenv("HOME", "/somebody")
+    for argv in (["--traces=~/x"], ["--traces", "~/x"]):
+        assert parse(Places, "", "", argv).traces == Path("/somebody/x")
+    assert parse(Places, "", "", ["--traces=a/~"]).traces == Path("a/~")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "x", ""])
+def test_a_limit_is_a_number_above_0(text):
+    with pytest.raises(argparse.ArgumentTypeError):
+        positive_number(text)
+
+
+def test_json_alone_is_on_the_output_whatever_a_library_prints():
+    code = (
+        "import ctypes, dataclasses, sys\n"
+        "from common.cli import one_line_errors, option, parse\n"
+        "@dataclasses.dataclass(frozen=True)\n"
+        "class Options:\n json: bool = option(False, 'JSON', action='store_true')\n"
+        "with one_line_errors():\n"
+        " parse(Options, '', '')\n"
+        " ctypes.CDLL(None).puts(b'library')\n"
+        " print('{}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--json"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("{}\n", "library\n")

@@ -195,3 +195,22 @@ def test_a_sibling_is_read_when_it_is_asked_for_and_once(tmp_path, monkeypatch):
     for _ in range(2):
         assert beside.get(("c", "")).story.script == "c" and beside.get(("x", "")) is None
     assert (whole, sorted(beginnings)) == (["c"], ["a", "b", "c", "d"])
+
+
+def test_what_is_no_regular_file_in_a_folder_is_passed_over(tmp_path):
+    """Nobody asked to wait for a pipe, or to follow a loop."""
+    path = write(tmp_path, trace(forward(100, ("mul", "k", 7)), about=story()), "one/t.json")
+    os.mkfifo(tmp_path / "one" / "pipe.json")
+    (tmp_path / "one" / "loop.json").symlink_to("loop.json")
+    (tmp_path / "one" / "gone.json").symlink_to("nowhere")
+    (tmp_path / "one" / "again").symlink_to(tmp_path / "one")
+    (tmp_path / "one" / "folder.json").mkdir()
+    assert [seen.trace.path for seen in recordings.observed([tmp_path])] == [path]
+    assert [found for found, _ in recordings.recordings_in(tmp_path)] == [path]
+
+
+def test_brackets_in_names_are_no_pattern(tmp_path):
+    path = write(tmp_path, trace(forward(100, ("mul", "k", 7)), about=story()), "[x]*/[a].json")
+    assert [seen.trace.path for seen in recordings.observed([path])] == [path]
+    assert [seen.trace.path for seen in recordings.observed([path.parent])] == [path]
+    recordings.Siblings(observe(read(path))).get(("04_x_test", ""))

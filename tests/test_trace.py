@@ -448,6 +448,148 @@ def test_a_story_counts_when_it_is_whole(tmp_path):
         assert read(write(tmp_path, trace(region(0, 9), about=broken))).story is None
 
 
+# ── Ids of every spelling ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("spell", [str, float, lambda number: f"{number}"])
+def test_an_id_is_one_however_rows_spell_it(tmp_path, spell):
+    """Text in one row and a number in the next."""
+    plain = trace(forward(100, ("mul", "k", 7), ("add", "k", 7)))
+    other = copies.deepcopy(plain)
+    for event in other["traceEvents"][2::2]:
+        event |= {"pid": spell(event["pid"]), "tid": spell(event["tid"])}
+        for key in ("correlation", "External id", "stream", "device"):
+            if key in event["args"]:
+                event["args"][key] = spell(event["args"][key])
+    assert same(write(tmp_path, other, "other.json"), write(tmp_path, plain, "plain.json"))
+
+
+@pytest.mark.parametrize("name", ["007", "+7", " 7", "7.5", "0x7", "७", "7" * 30, "-0"])
+def test_a_name_that_is_no_plain_number_stays_text(tmp_path, name):
+    found = read(write(tmp_path, trace(op("mul", 1, 5) | {"tid": name})))
+    assert found.ops[0].thread[1] == name
+
+
+# ── External id ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("key", ["External id", "external id"])
+def test_external_ids_are_read(tmp_path, key):
+    events = [region(0, 50), op("mul", 1, 9), launch(7, 2), kernel(7, 60, 5), op("view", 20, 5)]
+    for event, number in zip(events, (1, 4242, 4242, "4242", 9), strict=True):
+        event["args"] = {k: v for k, v in event["args"].items() if k != "External id"}
+        event["args"][key] = number
+    found = read(write(tmp_path, trace(events)))
+    assert (found.ops[0].external, found.calls[0].external, found.gpu[0].external) == (4242,) * 3
+    assert found.annotations[0].external == 1
+    assert found.ops[1].external is None  # nothing was launched under it: nobody asks
+
+
+@pytest.mark.parametrize("value", [0, -1, None, "", "N/A", [], 10**30, 1.5])
+def test_no_external_id(tmp_path, value):
+    event = launch(7, 2)
+    event["args"]["External id"] = value
+    assert read(write(tmp_path, trace(event))).calls[0].external is None
+
+
+# ── Work without a time ───────────────────────────────────────────────────────────────────────────
+
+NO_TIME = [
+    {"ts": None},
+    {"ts": "NaN"},
+    {"ts": "soon"},
+    {"ts": 1e300},
+    {"ts": 0, "dur": 0},
+    {"ts": 0},
+]
+
+
+@pytest.mark.parametrize("change", NO_TIME)
+def test_work_without_a_time_is_not_at_time_0(tmp_path, change):
+    events = [region(0, 10), op("mul", 1, 5), launch(7, 2)]
+    events[2]["args"]["External id"] = 2
+    found = read(write(tmp_path, trace(region(50, 10), [event | change for event in events])))
+    assert [span.start for span in found.annotations] == [1000 * (START + 50)]
+    assert (found.ops, found.calls) == ((), ())
+    assert sorted(one.sort for one in found.untimed) == ["call", "op", "region"]
+    [call] = (one for one in found.untimed if one.sort == "call")
+    assert (call.name, call.correlation, call.external) == ("cudaLaunchKernel", 7, 2)
+
+
+@pytest.mark.parametrize("zero", [-1000, -1, 0, 1])
+def test_times_may_begin_at_or_before_0(tmp_path, zero):
+    events = [region(0, 50), op("mul", 1, 9), launch(7, 2), kernel(7, 20, 5)]
+    shifted = [event | {"ts": event["ts"] - START + zero} for event in events]
+    found = read(write(tmp_path, trace(shifted)))
+    assert found.untimed == () and found.annotations[0].start == 1000 * zero
+    assert (found.gpu[0].start, found.gpu[0].duration) == (1000 * (zero + 20), 5000)
+
+
+@pytest.mark.parametrize("duration", [1e15, 5e12, "1e300"])
+def test_a_duration_longer_than_any_recording_is_unknown(tmp_path, duration):
+    events = [
+        event | {"dur": duration} for event in (region(0, 10), op("a", 1, 2), kernel(1, 5, 2))
+    ]
+    found = read(write(tmp_path, trace(events, region(90, 5))))
+    assert (found.annotations[0].end, found.ops[0].end, found.gpu[0].duration) == (None,) * 3
+
+
+def test_the_empty_label_is_a_label(tmp_path):
+    found = read(write(tmp_path, trace(region(0, 10, ""), region(20, 10, ""), region(40, 5, "a"))))
+    assert found.labels == {"": 2, "a": 1}
+
+
+# ── Begins and ends ───────────────────────────────────────────────────────────────────────────────
+
+
+def halves(event: dict) -> list[dict]:
+    begin = {key: value for key, value in event.items() if key != "dur"} | {"ph": "B"}
+    end = {"ph": "E", "pid": event["pid"], "tid": event["tid"], "ts": event["ts"] + event["dur"]}
+    return [begin, end]
+
+
+@pytest.mark.parametrize("order", ["in time", "as they come", "shuffled"])
+@pytest.mark.parametrize("size", [300, 1 << 20])
+def test_begins_and_ends_are_spans(tmp_path, monkeypatch, order, size):
+    events = forward(100, ("matmul bmm", "k", 7), ("mul", "k", 3)) + forward(3000, ("mul", "k", 8))
+    both = [half for event in events for half in halves(event)]
+    if order == "in time":
+        both.sort(key=lambda half: half["ts"])
+    elif order == "shuffled":
+        random.Random(1).shuffle(both)
+    plain, other = write(tmp_path, trace(events), "x.json"), write(tmp_path, trace(both), "be.json")
+    monkeypatch.setattr(reader, "BLOCK", size)
+    a, b = read(plain), read(other)
+    for name in ("annotations", "ops", "calls", "gpu"):
+        assert sorted(getattr(a, name), key=repr) == sorted(getattr(b, name), key=repr)
+    assert (b.unpaired, b.processes) == (0, a.processes)
+
+
+def test_halves_without_another(tmp_path):
+    begin, end = halves(op("mul", 10, 5))
+    found = read(write(tmp_path, trace(end | {"ts": START}, region(0, 50), begin)))
+    assert found.unpaired == 1
+    assert [(span.name, span.end) for span in found.ops] == [("mul", None)]
+
+
+@pytest.mark.parametrize("phase", ["b", "i", "S", None, "", 5])
+def test_work_of_another_phase_is_counted(tmp_path, phase):
+    found = read(write(tmp_path, trace(region(0, 50), op("mul", 1, 5) | {"ph": phase})))
+    assert (found.unread_work, found.ops) == (1, ())
+
+
+def test_what_is_no_work_is_no_loss(tmp_path):
+    arrow = {"ph": "s", "cat": "ac2g", "id": 5, "ts": START, "pid": 1, "tid": 1, "name": "ac2g"}
+    found = read(write(tmp_path, trace(region(0, 50), arrow, arrow | {"ph": "f"})))
+    assert (found.unread_work, found.odd_events, found.unpaired, found.untimed) == (0, 0, 0, ())
+
+
+@pytest.mark.parametrize(("script", "mode", "backend"), recordings())
+def test_a_recording_has_nothing_odd(script, mode, backend):
+    found = read(recording(script, mode, backend))
+    assert (found.unread_work, found.odd_events, found.unpaired, found.untimed) == (0, 0, 0, ())
+
+
 # ── Numbers that JSON does not know ───────────────────────────────────────────────────────────────
 
 
