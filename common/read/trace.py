@@ -883,7 +883,7 @@ class _Events:
         return _emptied(self.gpu)
 
     def _strangers(self) -> bool:
-        """Whether a part of GPU events alone repeats the ids of the only process that has CPU events:
+        """Whether a part of GPU events alone repeats ids of the only process that has CPU events:
         then it is another process's."""
         nameless = {event.correlation for event in self.gpu if event.process is None} - {None}
         if not any(e.process is not None and e.correlation in nameless for e in self.gpu):
