@@ -1,6 +1,6 @@
 """What encloses what on a thread, against a search that looks at every range."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.read.lanes import Lanes, Spans, by_thread
@@ -67,6 +67,7 @@ def test_a_range_without_an_end_encloses_nothing():
     assert spans.at(5) == 0
 
 
+@settings(deadline=None, max_examples=60)
 @given(SHUFFLED | ANY, st.integers(-1, 85))
 def test_the_innermost_is_the_one_that_began_last(spans, moment):
     """Of those that are open; of equal starts the shorter. Also of ranges that overlap."""
@@ -80,6 +81,7 @@ def test_the_innermost_is_the_one_that_began_last(spans, moment):
         assert (found[index].start, found[index].end) == (innermost.start, innermost.end)
 
 
+@settings(deadline=None, max_examples=60)
 @given(SHUFFLED)
 def test_the_parent_is_what_is_open_when_a_range_begins(spans):
     if not spans:
@@ -92,6 +94,7 @@ def test_the_parent_is_what_is_open_when_a_range_begins(spans):
             assert found[parent].end == min(found[i].end for i in around)
 
 
+@settings(deadline=None, max_examples=60)
 @given(SHUFFLED | ANY, st.lists(st.integers(-1, 85), max_size=20))
 def test_moments_in_order_are_answered_as_one_by_one(spans, moments):
     """Also of ranges that overlap, as of recordings that were put together."""
