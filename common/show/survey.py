@@ -99,7 +99,8 @@ def _labels(seen: Survey) -> Table:
         row(Text("under no label", "dim"), "", "", duration(seen.unlabelled))
     if linked and seen.unlinked_backward:
         blanks = [""] * (len(heads) - 1)
-        row(Text("backward of no known forward", "dim"), *blanks, duration(seen.unlinked_backward))
+        words = Text("backward of unknown forward", "dim", no_wrap=True, overflow="ellipsis")
+        row(words, *blanks, duration(seen.unlinked_backward))
     return table
 
 
