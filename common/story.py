@@ -19,6 +19,7 @@ MODES: tuple[Mode, ...] = ("eager", "compile")
 
 Size = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+Finite = Annotated[float, msgspec.Meta(ge=0, lt=1e308)]  # NaN is neither
 
 
 class Device(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -89,7 +90,7 @@ class Story(msgspec.Struct, frozen=True):
     steps: Steps | None = None
     configuration: str | None = None  # how the kernel was set up, in words
     peak_bytes: Count | None = None  # of a forward over its inputs
-    relative_error: float | None = None  # against float64
+    relative_error: Finite | None = None  # against float64
     table_totals: dict[str, str] = {}  # the foot of the profiler's table
 
     @property

@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -100,3 +101,17 @@ def test_runs_of_two_machines_are_not_laid_side_by_side(tmp_path):
     path.write_text(json.dumps(other))
     with pytest.raises(UserError, match="several machines"):
         bench.main(Options(replay=[SHIPPED[0], path]))
+
+
+def test_the_two_rounds_that_warm_up_are_thrown_away(monkeypatch):
+    """Contenders take turns; what the first two turns took is in no sample."""
+    turns = {"a": iter(range(1, 10)), "b": iter(range(101, 110))}
+    graph = lambda attention, sets: (SimpleNamespace(replay=attention), 10)  # noqa: E731
+    monkeypatch.setattr(bench, "_graph", graph)
+    monkeypatch.setattr(bench, "_elapsed_us", lambda replay: 10 * next(turns[replay]))
+    work = SimpleNamespace(inputs=lambda seed: None)
+    assert bench.ROUNDS == 9
+    assert bench.measure({name: name for name in turns}, work) == {
+        "a": [3, 4, 5, 6, 7, 8, 9],
+        "b": [103, 104, 105, 106, 107, 108, 109],
+    }

@@ -50,6 +50,17 @@ def test_leak_does_not_blame_the_warm_up_for_lost_launches(tmp_path, ask):
     assert len(said) == 2  # and nothing of what the synchronise did
 
 
+def test_leak_blames_the_warm_up_only_where_all_of_it_came_before(tmp_path, ask):
+    """One event from before, one from the middle of the forwards: some launches were lost."""
+    early, late = BEFORE[0], kernel(902, 30_000, 50)
+    mixed = leak(tmp_path / "mixed", never=[early, late], never_total="1.200ms")
+    said = conclusions(ask, "leak", mixed)
+    assert said[0].endswith("2 events of 300.0 µs, without a launch in the file.")
+    assert len(said) == 2
+    both = leak(tmp_path / "both", after=[early, late], after_total="1.200ms")
+    assert "did not keep them out" not in " ".join(conclusions(ask, "leak", both))
+
+
 def test_leak_says_what_else_a_total_holds(tmp_path, ask):
     outside = forward(40_000, ("mul", "k", 300), label="other")
     folder = leak(tmp_path, never=outside, never_total="1.200ms")

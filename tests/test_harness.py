@@ -58,22 +58,91 @@ def test_only_active_steps_are_recorded(tmp_path):
     assert len(calls) == 1 + 1 + 2 + 5  # check, wait, warm-up, active
 
 
+class OnGpu:
+    """Stands in for a tensor of a GPU."""
+
+    is_cuda = True
+
+
 @pytest.mark.filterwarnings("ignore:CUDA is not available")
 @pytest.mark.parametrize(
     ("synchronise", "expected"),
     [("never", [6]), ("warm-up", [3, 6]), ("every step", [1, 2, 3, 4, 5, 6])],
 )
 def test_when_the_harness_synchronises(monkeypatch, synchronise, expected):
-    """After which of wait 1, warm-up 2, active 3."""
-
-    class OnGpu:
-        is_cuda = True
-
-    steps, after = [], []
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: after.append(len(steps)))
+    """After which of wait 1, warm-up 2, active 3: before the profiler goes on to the next."""
+    done = []
+    step = harness.profile.step
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("synchronise"))
+    monkeypatch.setattr(harness.profile, "step", lambda self: done.append("step") or step(self))
     options = Options(warmup=2, active=3)
-    harness._profile(lambda x: steps.append(x), [OnGpu()], "fwd", options, synchronise)
-    assert after == expected
+    harness._profile(lambda x: done.append("forward"), [OnGpu()], "fwd", options, synchronise)
+    wanted = []
+    for number in range(1, 7):
+        wanted += ["forward", *["synchronise"] * (number in expected), "step"]
+    assert done == wanted
+
+
+class Memory:
+    """A GPU's allocator: what is held, and the most that was since the peak was last reset."""
+
+    def __init__(self, monkeypatch, held, peak):
+        self.held, self.peak = held, peak
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: self.held)
+        monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: self.peak)
+        monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", self.reset)
+
+    def reset(self):
+        self.peak = self.held
+
+    def forward(self, needs):
+        self.peak = max(self.peak, self.held + needs)
+
+
+@pytest.mark.parametrize("needs", [0, 300])
+@pytest.mark.parametrize("earlier", [0, 10_000])  # of another variant in this process
+def test_the_peak_is_of_this_forward_and_over_what_was_there_before(monkeypatch, needs, earlier):
+    memory = Memory(monkeypatch, held=1000, peak=1000 + earlier)
+    assert harness._peak_bytes(lambda x: memory.forward(needs), OnGpu()) == needs
+
+
+on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+MIB = 1 << 20
+
+
+@on_gpu
+def test_the_peak_on_a_gpu_is_that_of_one_forward():
+    before = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
+    del before  # the process's peak, from earlier
+    held = torch.empty(64 * MIB, dtype=torch.uint8, device="cuda")
+
+    def forward(x):
+        torch.empty(32 * MIB, dtype=torch.uint8, device="cuda")
+
+    assert harness._peak_bytes(forward, held) == 32 * MIB
+
+
+@on_gpu
+@pytest.mark.parametrize("synchronise", ["warm-up", "every step"])
+def test_nothing_of_the_warm_up_is_in_a_gpu_s_recording(tmp_path, synchronise):
+    """Though its forwards still run when they have been launched: each takes milliseconds."""
+    work = Workload(8, 16, 4096, 64, "bf16", "cuda")
+    made = harness.record(
+        lambda q, k, v: sum(sdpa(q, k, v) for _ in range(20)) / 20,
+        work,
+        Subject("attention", "fwd"),
+        Options(traces=tmp_path, warmup=2),
+        script="script",
+        synchronise=synchronise,
+    )
+    trace = read(made.trace)
+    seen = observe(trace)
+    assert not seen.leaked and not seen.lost and seen.alike and len(seen.forwards) == 3
+    assert len(trace.gpu) == sum(len(forward.steps) for forward in seen.forwards)
+    launched = min(call.start for call in trace.calls if call.launches)
+    assert all(event.start >= launched for event in trace.gpu)
+    assert trace.story.peak_bytes >= work.batch * work.heads * work.seq * work.head_dim * 2
 
 
 def test_the_table_holds_every_row_whole(tmp_path):

@@ -7,8 +7,10 @@ from build import SCRIPTS, forward, recording, story, trace, write
 
 from common import lesson
 from common.cli import UserError
+from common.compare import claims as compare_claims
 from common.compare.claims import Answer, Claim, Expectation
 from common.lesson import Lesson, Options
+from common.read import recordings
 from common.record.harness import Subject
 
 SCRIPT = SCRIPTS["04_a"]
@@ -90,4 +92,30 @@ def test_the_neighbours_of_a_recording_answer_too(capsys, tmp_path):
     lesson.run(SCRIPT, Lesson(SUBJECT, one, one, never), options)
     mine, other = (seen[key] for key in keys)
     assert mine is None and other.trace.path == tmp_path / SCRIPTS["04_b"] / "t.json"
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_replay_reads_what_it_shows_and_what_a_claim_asks_for_each_once(capsys, monkeypatch, asks):
+    whole, beginnings = [], []
+    for module, name, log in (
+        (lesson, "read", whole), (recordings, "read", whole), (recordings, "story_of", beginnings),
+    ):  # fmt: skip
+        original = getattr(module, name)
+        monkeypatch.setattr(
+            module,
+            name,
+            lambda path, original=original, log=log: log.append(path) or original(path),
+        )
+    claims = (
+        Claim("one", compare_claims.peak_below(SCRIPTS["04_b"])),
+        Claim("and another", compare_claims.peak_below(SCRIPTS["04_b"])),
+    )
+    expected = Expectation("matmul", claims if asks else ())
+    options = Options(replay=str(recording("04_a")), json=True)
+    lesson.run(SCRIPT, Lesson(SUBJECT, expected, expected, never), options)
+    assert [path.resolve() for path in whole] == [
+        recording(name).resolve() for name in (["04_a", "04_b"] if asks else ["04_a"])
+    ]
+    assert len(beginnings) == len(set(beginnings)) and bool(beginnings) == asks
     capsys.readouterr()

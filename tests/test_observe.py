@@ -11,6 +11,7 @@ from build import (
     LABEL,
     NVJET,
     ROOT,
+    START,
     copy,
     forward,
     kernel,
@@ -268,7 +269,7 @@ def test_annotations_on_the_gpu_lane_are_no_work(tmp_path):
         for cat in ("gpu_user_annotation", "cuda_sync", "overhead", "python_function")
     ]
     seen = look(tmp_path, region(0, 100), launch(1, 10), kernel(1, 200, 5, "k"), drawn)
-    assert (names(seen), seen.gpu_ns, seen.leaked) == (["k"], 5000, ())
+    assert (names(seen), seen.gpu_ns, seen.leaked) == (["k"], 5000, [])
 
 
 # ── Ops ───────────────────────────────────────────────────────────────────────────────────────────
@@ -407,7 +408,7 @@ def test_a_kernel_may_start_before_the_last_one_ends(tmp_path):
     """Programmatic dependent launch: a short overlap on one stream."""
     seen = look(tmp_path, region(0, 9), launch(1, 1), launch(2, 2), kernel(1, 10, 90),
                 kernel(2, 95, 60))  # fmt: skip
-    assert (seen.incredible, seen.gpu_ns, seen.gpu_busy_ns) == ((), 150_000, 145_000)
+    assert (seen.incredible, seen.gpu_ns, seen.gpu_busy_ns) == ([], 150_000, 145_000)
 
 
 # ── Forwards that differ, leak or lose ────────────────────────────────────────────────────────────
@@ -484,7 +485,7 @@ def test_a_graph_launch_starts_many_kernels(tmp_path):
         kernel(1, 30, 5, "b"), kernel(1, 20, 5, "a"), memset(1, 15, 1), kernel(1, 40, 5, "c"),
     )  # fmt: skip
     assert names(seen) == ["Memset (Device)", "a", "b", "c"]
-    assert (seen.shared, seen.lost) == ((), ())
+    assert (seen.shared, seen.lost) == ([], [])
     assert seen.forwards[0].launches == 1
 
 
@@ -597,11 +598,54 @@ def test_two_recordings_in_one_file(tmp_path, way, pid):
 
 
 def test_ranks_may_start_with_the_gpu_s_events(tmp_path):
-    """Between titles and the first CPU event nothing tells the process; unique ids still do."""
+    """What stands behind the titles is of the process whose CPU events come next."""
     early = kernel(7, 20, 5, "k"), [region(0, 50), launch(7, 10)]
-    late = kernel(8, 20, 5, "k"), [region(0, 50), launch(8, 10)]
-    seen = look(tmp_path, TITLES, rank(0, early), TITLES, rank(1, late))
-    assert (names(seen, 0), names(seen, 1)) == (["k of 0"], ["k of 1"])
+    for titles in (TITLES, []):  # before the first part there may be none
+        seen = look(tmp_path, titles, rank(0, early), TITLES, rank(1, early))
+        assert (names(seen, 0), names(seen, 1)) == (["k of 0"], ["k of 1"])
+        assert not (seen.undecided or seen.leaked)
+
+
+def test_a_part_s_first_events_are_of_its_gpu(tmp_path):
+    one = kernel(7, 20, 5), [region(0, 50), launch(7, 10), launch(8, 15)], kernel(8, 30, 5)
+    seen = look(tmp_path, TITLES, rank(0, one), TITLES, rank(1, one, gpu=0))
+    assert len({event.place for event in seen.trace.gpu}) == 2
+    assert (seen.usage.span, seen.usage.busy) == (30_000, 20_000)
+
+
+def test_a_part_without_cpu_events_is_nobody_s_here(tmp_path):
+    """Its ids are another process's, though the calls of this one carry them too."""
+    lone = [event for event in rank(1, forward(120, ("mul", "k", 9))) if event["cat"] == "kernel"]
+    seen = look(tmp_path, TITLES, rank(0, forward(100, ("mul", "k", 5), first=121)), TITLES, lone)
+    assert (names(seen), seen.gpu_ns) == (["k of 0"], 5000)
+    assert ([event.name for event in seen.leaked], seen.shared) == (["k of 1"], [])
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_titles_in_a_file_sorted_by_time_part_nothing(tmp_path, lost):
+    """The first rank's GPU runs on behind the second one's titles."""
+    title = TITLES[0]
+    one, two = (
+        rank(0, launch(1, 1, "cudaMemcpyAsync"), copy(1, 80, 5)),
+        rank(1, region(51, 20), launch(1, 52, "cudaMemcpyAsync"), copy(1, 100, 10)),
+    )
+    events = [title | {"ts": START}, *one, title | {"ts": START + 50}, *two[: 3 - lost]]
+    seen = look(tmp_path, sorted(events, key=lambda event: event["ts"]))
+    found = as_json(compare(seen))
+    assert found["copies_per_forward"] is found["cuda_us_per_forward"] is found["streams"] is None
+    assert found["distinct_kernels"] is None
+    assert any("of a correlation id that several calls carry" in w for w in found["warnings"])
+
+
+def test_work_in_the_wrong_part_is_no_one_s(tmp_path):
+    """All that ran on GPUs stands behind all that ran on CPUs: one call has two kernels, and the
+    same id's other call has none."""
+    both = [rank(n, region(10 * n, 9), launch(1, 10 * n + 1), kernel(1, 40 - n, 5, "k"))
+            for n in (0, 1)]  # fmt: skip
+    cpu = [[TITLES, [e for e in events if e["cat"] != "kernel"]] for events in both]
+    seen = look(tmp_path, cpu, [[e for e in events if e["cat"] == "kernel"] for events in both])
+    assert [f.steps for f in seen.forwards] == [(), ()] and len(seen.undecided) == 2
+    assert seen.gpu_ns is None and seen.per_forward("kernel") is None
 
 
 def test_a_launch_is_looked_for_in_its_own_process_only(tmp_path):
@@ -699,13 +743,13 @@ def test_a_label_on_several_threads_and_streams_at_once(tmp_path):
          for n in (1, 2, 3)],
     )  # fmt: skip
     assert [names(seen, index) for index in range(3)] == [[f"a{n}", f"b{n}"] for n in (1, 2, 3)]
-    assert (seen.nested, seen.overlapping, seen.elsewhere) == (0, 0, 12)
+    assert (seen.nested, seen.overlapping, seen.elsewhere) == (0, 0, 0)
     assert as_json(compare(seen))["streams"] == [1, 2, 3]
     assert (seen.gpu_sum_ns, seen.gpu_busy_ns) == (300_000, 100_000)
 
 
 def test_backward_runs_on_another_thread(tmp_path):
-    """The autograd thread launches while the region waits in `backward()`: counted apart."""
+    """The autograd thread launches while the region waits in `backward()`: told apart."""
     seen = look(
         tmp_path,
         region(0, 100), op("aten::mm", 5, 10), launch(1, 6),
@@ -714,8 +758,20 @@ def test_backward_runs_on_another_thread(tmp_path):
         launch(4, 130, thread=77),  # after the region
         [kernel(n, 200 + 10 * n, 5, f"k{n}") for n in (1, 2, 3, 4)],
     )  # fmt: skip
-    assert (names(seen), seen.elsewhere) == (["k1"], 2)
-    assert any("as backward is, by the autograd thread" in w for w in warnings(seen))
+    assert (names(seen), [step.name for step in seen.other_steps]) == (["k1"], ["k2", "k3"])
+    assert (seen.elsewhere, warnings(seen)) == (0, [])
+
+
+def test_what_a_thread_of_nobody_launches_meanwhile_is_counted_apart(tmp_path):
+    seen = look(
+        tmp_path,
+        region(0, 100), op("aten::mm", 5, 10), launch(1, 6),
+        op("aten::mm", 35, 20, thread=77), launch(2, 40, thread=77), launch(3, 42, thread=77),
+        launch(4, 130, thread=77),  # after the region
+        [kernel(n, 200 + 10 * n, 5, f"k{n}") for n in (1, 2, 3, 4)],
+    )  # fmt: skip
+    assert (names(seen), seen.other_steps, seen.elsewhere) == (["k1"], (), 2)
+    assert any("2 GPU events were launched by other threads" in text for text in warnings(seen))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_glance import run
@@ -122,6 +123,14 @@ SMALL = {"batch": 1, "heads": 2, "seq": 32, "head_dim": 16, "device": "cpu"}
 WANTED = [Run(NAIVE, "", "eager"), Run(IN_PLACE, "", "eager")]
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch) -> dict:
+    """What recording on a CPU sets in it stays in this test: on a machine with a GPU others compile
+    what would be interpreted here."""
+    monkeypatch.setattr(record_all, "os", SimpleNamespace(environ={}))
+    return record_all.os.environ
+
+
 @pytest.fixture
 def failing(monkeypatch):
     """Let the naive attention fail, whatever the error."""
@@ -160,10 +169,11 @@ def test_one_that_fails_says_why_and_the_others_go_on(tmp_path, capsys, failing,
     assert f"note: 04_a: {why}\n" in capsys.readouterr().err
 
 
-def test_arguments_and_environment_are_left_as_they_were(tmp_path, capsys):
+def test_arguments_and_environment_are_left_as_they_were(tmp_path, capsys, environment):
     before = list(sys.argv), dict(os.environ), os.getcwd()
     record_all.record_all(WANTED[:1], SMALL, tmp_path, False)
     assert (sys.argv, dict(os.environ), os.getcwd()) == before
+    assert environment == {"TRITON_INTERPRET": "1"}
     assert capsys.readouterr().out == ""
 
 

@@ -1,7 +1,10 @@
 """Recordings are found by what they tell of themselves, whatever they are called."""
 
 import gzip
+import json
 import os
+import random
+from pathlib import Path
 
 import pytest
 from build import BACKENDS, SCRIPTS, forward, make, recording, story, trace, write
@@ -11,7 +14,7 @@ from common.compare.variants import TUTORIAL
 from common.read import recordings
 from common.read.observe import observe
 from common.read.trace import read
-from common.story import read_story
+from common.story import METADATA_KEY, read_story
 
 SHAPE = (8, 16, 1024, 64)
 SCRIPT = SCRIPTS["04_c"]
@@ -152,3 +155,62 @@ def test_brackets_in_names_are_no_pattern(tmp_path):
     assert [seen.trace.path for seen in recordings.observed([path])] == [path]
     assert [seen.trace.path for seen in recordings.observed([path.parent])] == [path]
     recordings.Siblings(observe(read(path))).get(("04_x_test", ""))
+
+
+# ── No more than is needed ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_story_is_read_from_the_beginning_alone(tmp_path, monkeypatch, pack):
+    """However long the file; and whatever stands behind it."""
+    path = make(tmp_path, "t.json")
+    filling = random.Random(0).randbytes(4 * recordings.BEGINNING)
+    path.write_bytes(pack(path.read_bytes() + filling))
+    opened, places = Path.open, []
+
+    def spy(self, mode):
+        file = opened(self, mode)
+        places.append(os.dup(file.fileno()))  # it shares the place that was read up to
+        return file
+
+    monkeypatch.setattr(Path, "open", spy)
+    assert recordings.story_of(path) == STORY
+    [place] = [os.lseek(descriptor, 0, os.SEEK_CUR) for descriptor in places]
+    os.close(places[0])
+    assert place <= 1.5 * recordings.BEGINNING < path.stat().st_size
+
+
+def test_a_story_too_far_behind_is_none(tmp_path):
+    path = make(tmp_path, "t.json")
+    content = json.loads(path.read_text())
+    told = content.pop(METADATA_KEY)
+    blanks = "x" * recordings.BEGINNING
+    path.write_text(json.dumps(content | {"blanks": blanks, METADATA_KEY: told}))
+    assert recordings.story_of(path) is None and read(path).story == STORY
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", b"\x1f\x8b", b"\x1f\x8b\x08 no gzip", b"[", b"\xff\xfe"]
+)
+def test_what_holds_no_story_tells_none(tmp_path, beginning):
+    assert recordings.story_of(write(tmp_path, beginning)) is None
+    assert recordings.story_of(tmp_path) is None and recordings.story_of(tmp_path / "none") is None
+
+
+def test_a_sibling_is_read_when_it_is_asked_for_and_once(tmp_path, monkeypatch):
+    mine = make(tmp_path, "a/mine.json", script="a")
+    for name in "bcd":
+        make(tmp_path, f"{name}/other.json", script=name)
+    seen, whole, beginnings = observe(read(mine)), [], []
+    story_of = recordings.story_of
+    monkeypatch.setattr(
+        recordings, "read", lambda path: whole.append(path.parent.name) or read(path)
+    )
+    monkeypatch.setattr(
+        recordings, "story_of", lambda path: beginnings.append(path.parent.name) or story_of(path)
+    )
+    beside = recordings.Siblings(seen)
+    assert (whole, beginnings) == ([], [])
+    for _ in range(2):
+        assert beside.get(("c", "")).story.script == "c" and beside.get(("x", "")) is None
+    assert (whole, sorted(beginnings)) == (["c"], ["a", "b", "c", "d"])

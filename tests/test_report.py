@@ -73,8 +73,9 @@ matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}  matmul › 
 5 kernels + 1 copy + 1 memset a forward (3 forwards, alike) · GPU {total / 1e3:.2f} ms · \
 CPU {mean:.0f} ± {spread:.1f} µs · peak
 +{553648128 / 2**20:.0f} MiB
-GPU idle 1 % between first and last event (1 % waiting, though launched) · Tensor Cores 16 % of GPU
-time · copies and memsets 12 %
+GPU idle 1 % inside a forward (1 % waiting, though launched) · Tensor Cores 16 % of GPU time ·
+copies and memsets 12 %
+GPU idle 1 % over the recording, between forwards too
 """
     )
 

@@ -4,7 +4,7 @@ import random
 from itertools import combinations
 
 import pytest
-from build import NVJET, SOFTMAX, forward, recordings, region
+from build import NVJET, SOFTMAX, forward, kernel, launch, op, recordings, region
 from seen import look, recorded
 
 from common.cli import UserError
@@ -14,9 +14,9 @@ from common.compare.rows import (
     differences,
     parse_guess,
     rows,
-    wrappers,
 )
 from common.read.kinds import VOCABULARY
+from common.read.observe import wrappers
 
 
 def kinds(seen):
@@ -121,6 +121,24 @@ def test_math_s_long_runs_are_grouped_by_the_op():
     assert [len(row.steps) for row in seen if row.kind == "cast"] == [3, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        (["mul", "add"], ["mul", "add", "sub"]),
+        (["mul", "add", "mul"], ["softmax", "sub"]),  # three are a long run
+        (["mul", "add", "mul", "exp"], ["softmax", "sub"]),
+        (["mul", "mul", "mul"], ["mul", "sub"]),  # of one kind they are counted
+    ],
+)
+def test_a_run_of_one_op_is_long_from_three_steps_on(tmp_path, inside, shown):
+    events = [region(0, 200), op("aten::softmax", 5, 100), op("aten::sub", 150, 20)]
+    for number, name in enumerate([*inside, None], 1):
+        at = 10 + 20 * number if name else 155
+        events += [op(f"aten::{name}", at, 9)] if name else []
+        events += [launch(number, at + 1), kernel(number, 500 + 10 * number, 5, "k")]
+    assert kinds(look(tmp_path, events)) == shown
+
+
 def test_what_masked_fill_copies_is_not_merged_with_what_it_fills():
     """The lesson of 04_a: two steps under one op are still two lines."""
     copy, mask = rows(recorded("04_a", "eager").steps)[2:4]
@@ -153,20 +171,20 @@ def test_a_row_with_an_unknown_time_has_none(tmp_path):
 
 
 def test_wrappers_are_what_all_steps_share():
-    assert [op.name for op in wrappers(recorded("04_c", "eager", "math").steps)] == [
-        "aten::scaled_dot_product_attention",
-        "aten::_scaled_dot_product_attention_math",
-    ]
-    assert wrappers(recorded("04_a", "eager").steps) == ()
-    assert wrappers(()) == ()
+    steps = recorded("04_c", "eager", "math").steps
+    assert {step.path[: wrappers(steps)] for step in steps} == {
+        ("aten::scaled_dot_product_attention", "aten::_scaled_dot_product_attention_math")
+    }
+    assert wrappers(recorded("04_a", "eager").steps) == 0
+    assert wrappers(()) == 0
     # A single step keeps the op that launches it.
     for step in recorded("04_c", "eager", "flash").steps:
-        assert step.ops[len(wrappers([step])) :]
+        assert step.path[wrappers([step]) :]
 
 
 def test_two_calls_of_one_op_are_not_one_wrapper(tmp_path):
     seen = look(tmp_path, forward(100, ("f mul", "k", 5), ("f add", "k", 5)))
-    assert wrappers(seen.steps) == ()
+    assert wrappers(seen.steps) == 0
 
 
 # ── Two recordings ────────────────────────────────────────────────────────────────────────────────
@@ -194,4 +212,5 @@ def test_differences_are_told_from_both_sides(tmp_path):
     )
     empty = look(tmp_path, region(0, 10), name="c.json")
     assert differences(empty, empty) == []
-    assert [(x, y.kind) for x, y in differences(empty, b)] == [(None, "matmul"), (None, "softmax")]
+    alone = [(one.a, one.row.kind) for one in differences(empty, b)]
+    assert alone == [(None, "matmul"), (None, "softmax")]

@@ -8,8 +8,8 @@ from build import forward, kernel, launch, memset, op, region, trace, write
 from common.read.observe import observe
 from common.read.survey import survey
 from common.read.trace import read
-from common.show import report
 from common.show.as_json import survey_json
+from common.show.survey import show_survey
 from common.show.terminal import console
 from common.show.warnings import survey_warnings
 
@@ -37,7 +37,7 @@ def test_labels_in_labels_hold_the_inner_ones_work(tmp_path):
     assert totals(seen.kernels) == {"nobody's": (1, 0, 16), "j": (1, 0, 8), "k": (3, 0, 7)}
     # An op without the ops inside it; a launch outside any op is no op's.
     assert totals(seen.ops) == {"aten::a": (1, 60, 5), "aten::b": (1, 20, 2)}
-    assert [event.name for event in seen.leaked] == ["nobody's"]
+    assert [event.name for event in seen.linked.joined.leaked] == ["nobody's"]
     assert (seen.usage.work, seen.usage.events) == (31_000, 5)
 
 
@@ -64,7 +64,7 @@ def test_all_of_a_graph_counts_where_it_is_launched(tmp_path, call):
     )  # fmt: skip
     assert totals(seen.labels) == {"replay": (2, 100, 24), "other": (1, 9, 0)}
     assert totals(seen.kernels)["b"] == (2, 0, 12)
-    assert not (seen.leaked or seen.lost)
+    assert not (seen.linked.joined.leaked or seen.linked.joined.lost)
 
 
 def ranks(*parted):
@@ -92,10 +92,10 @@ def test_whose_work_is_unknown_is_no_label_s(tmp_path, capsys):
     assert totals(seen.labels) == {"a": (2, 60, None), "b": (2, 60, None)}
     assert totals(seen.ops) == {"aten::mul": (2, 36, None), "aten::add": (2, 36, None)}
     assert survey_json(seen)["labels"][0]["gpu_us"] is None
-    report.show_survey(console(), seen)
+    show_survey(console(), seen)
     assert "60 µs  unknown" in capsys.readouterr().out
     assert totals(seen.kernels) == {"k": (4, 0, 28)}
-    assert len(seen.undecided) == 4
+    assert len(seen.linked.joined.undecided) == 4
     assert any("4 GPU events of a correlation id" in text for text in survey_warnings(seen))
 
 
@@ -105,3 +105,11 @@ def test_many_names_are_ten(tmp_path):
     assert [total.name for total in seen.kernels] == [f"k{n}" for n in range(30, 20, -1)]
     assert [total.name for total in seen.ops] == [f"aten::op{n}" for n in range(30, 20, -1)]
     assert len(seen.labels) == 30
+
+
+def test_an_op_that_ends_behind_its_caller_takes_no_more_from_it_than_it_has(tmp_path):
+    """Rounded times, or an op that waits: a caller's own time is never negative."""
+    seen = look(tmp_path, op("aten::a", 10, 40), op("aten::b", 30, 50), op("aten::c", 40, 20))
+    assert totals(seen.ops) == {"aten::a": (1, 20, 0), "aten::b": (1, 30, 0), "aten::c": (1, 20, 0)}
+    inside = look(tmp_path, op("aten::a", 10, 40), op("aten::b", 10, 90))
+    assert all(total.cpu >= 0 for total in inside.ops)

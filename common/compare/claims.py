@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from ..read.kernel_names import describe
 from ..read.known import known
-from ..read.observe import Observation, Step
+from ..read.observe import Observation, OnGpu, Step
 from ..read.op_names import chain, said
 
 Verdict: TypeAlias = Literal["yes", "no", "not visible"]
@@ -40,6 +40,9 @@ class Evidence:
 
     def steps(self, kind: str) -> tuple[Step, ...]:
         return self.seen.of(kind)
+
+    def on_gpu(self, kind: str) -> list[OnGpu]:
+        return [step.on_gpu for step in self.steps(kind) if step.on_gpu]
 
 
 Question: TypeAlias = Callable[[Evidence], Answer]
@@ -234,13 +237,10 @@ def one_kernel(kind: str) -> Question:
         if uncertain := _uncertain(evidence):
             return uncertain
         kernels = [step for step in evidence.seen.steps if step.sort == "kernel"]
-        one = len(kernels) == 1 and kernels[0].kind == kind
-        return yes_if(
-            one,
-            describe(kernels[0].kernel)
-            if one
-            else f"{len(kernels)} kernels: {' '.join(step.kind for step in kernels)}",
-        )
+        if len(kernels) == 1 and kernels[0].kind == kind and (name := kernels[0].kernel):
+            return yes_if(True, describe(name))
+        kinds = " ".join(step.kind for step in kernels)
+        return yes_if(False, f"{len(kernels)} kernels: {kinds}")
 
     return check
 
@@ -259,12 +259,13 @@ def residency_below(kind: str, percent: float) -> Question:
     """Do the kernels of this kind keep fewer warps on an SM than this share of what it can hold?"""
 
     def check(evidence: Evidence) -> Answer:
-        steps = [step for step in evidence.steps(kind) if step.gpu]
-        if not steps or not all(step.residency for step in steps):
+        work = evidence.on_gpu(kind)
+        resident = known(one.residency for one in work)
+        if not resident:
             return not_visible(NO_FOOTPRINT)
         return yes_if(
-            all(step.residency.percent < percent for step in steps),
-            "; ".join(dict.fromkeys(map(footprint, steps))),
+            all(fits.percent < percent for fits in resident),
+            "; ".join(dict.fromkeys(map(footprint, work))),
         )
 
     return check
@@ -274,12 +275,12 @@ def reported_zero(kind: str) -> Question:
     """Does the profiler report 0 % for kernels that do run with warps resident?"""
 
     def check(evidence: Evidence) -> Answer:
-        steps = [step for step in evidence.steps(kind) if step.gpu]
-        told = [step for step in steps if step.gpu.reported_occupancy is not None]
+        work = evidence.on_gpu(kind)
+        told = [one for one in work if one.event.reported_occupancy is not None]
         if not told:
             return not_visible("no occupancy in this trace")
-        zero = [step for step in told if step.gpu.reported_occupancy == 0]
-        if not all(step.residency for step in zero):
+        zero = [one for one in told if one.event.reported_occupancy == 0]
+        if not all(one.residency for one in zero):
             return not_visible(NO_FOOTPRINT)
         return yes_if(len(zero) == len(told), "; ".join(dict.fromkeys(map(footprint, told))))
 
@@ -290,21 +291,12 @@ def zero_explained_by_shared_memory(kind: str) -> Question:
     """Where the profiler reads 0 %: does the block need more shared memory than the default?"""
 
     def check(evidence: Evidence) -> Answer:
-        zero = [
-            step for step in evidence.steps(kind) if step.gpu and step.gpu.reported_occupancy == 0
-        ]
+        zero = [one for one in evidence.on_gpu(kind) if one.event.reported_occupancy == 0]
         if not zero:
             return not_visible("no 0 % here")
-        why = {step.zero_reason for step in zero}
-        needs = ", ".join(
-            sorted(
-                {
-                    f"{step.gpu.shared_memory:,} B"
-                    for step in zero
-                    if step.gpu.shared_memory is not None
-                }
-            )
-        )
+        why = {one.zero_reason for one in zero}
+        sizes = {one.event.shared_memory for one in zero}
+        needs = ", ".join(sorted(f"{size:,} B" for size in sizes if size is not None))
         return yes_if(
             why == {"shared memory over default limit"},
             f"{needs} of shared memory a block; the estimate allows 49,152 B",
@@ -313,9 +305,9 @@ def zero_explained_by_shared_memory(kind: str) -> Question:
     return check
 
 
-def footprint(step: Step) -> str:
+def footprint(one: OnGpu) -> str:
     """Such as: 255 registers × 128 threads, 49,152 B shared: 2 blocks, 8 of 64 warps an SM …"""
-    gpu, fits = step.gpu, step.residency
+    gpu, fits = one.event, one.residency
     threads = prod(gpu.block) if gpu.block else "unknown"
     registers = "unknown" if gpu.registers is None else gpu.registers
     shared = "unknown" if gpu.shared_memory is None else f"{gpu.shared_memory:,} B"

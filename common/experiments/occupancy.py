@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from ..read.observe import Step, device_of
+from ..read.observe import OnGpu, Step, device_of
 from ..read.occupancy import DEFAULT_SHARED_MEMORY, kineto_estimate
 from ..show.as_json import step_json
 from ..show.words import plural
@@ -20,29 +20,37 @@ class Footprint:
     file: str
     name: str
     step: Step
+    launched: OnGpu
     limit: int  # bytes of shared memory of a block that has not opted in to more
     opted_in: int | None  # the profiler's estimate, computed with the limit that was opted in to
 
     @property
     def reported(self) -> float | None:
-        return self.step.gpu.reported_occupancy
+        return self.launched.event.reported_occupancy
 
     @property
     def over(self) -> bool | None:
-        shared = self.step.gpu.shared_memory
-        return None if shared is None else shared > self.limit
+        return None if self.shared_memory is None else self.shared_memory > self.limit
+
+    @property
+    def call(self) -> str:
+        return self.launched.launch.name
+
+    @property
+    def shared_memory(self) -> int | None:
+        return self.launched.event.shared_memory
 
 
 def read(seen: Sequence[Recorded]) -> Result:
-    rows = sorted((_footprint(s) for s in seen), key=lambda row: row.step.gpu.shared_memory or 0)
+    rows = sorted((_footprint(s) for s in seen), key=lambda row: row.shared_memory or 0)
     lines = []
     for row in rows:
-        gpu, fits = row.step.gpu, row.step.residency
+        gpu, fits = row.launched.event, row.launched.residency
         threads = prod(gpu.block) if gpu.block else None
         lines.append(
             [
                 row.name,
-                row.step.call or "unknown",
+                row.call,
                 f"{_count(gpu.registers)}×{_count(threads)}",
                 _count(gpu.shared_memory),
                 _percent(row.reported),
@@ -84,13 +92,14 @@ def _limits(names: Sequence[str]) -> str:
 def _footprint(one: Recorded) -> Footprint:
     one.require_gpu()
     seen, story = one.seen, one.story
-    kernels = [step for step in seen.steps if step.sort == "kernel"]
-    step = max(kernels, key=lambda step: step.ns or 0)
-    device, gpu = device_of(seen.trace), step.gpu
+    kernels = [(s, s.on_gpu) for s in seen.steps if s.on_gpu and s.sort == "kernel"]
+    step, launched = max(kernels, key=lambda one: one[0].ns or 0)
+    device, gpu = device_of(seen.trace), launched.event
     return Footprint(
         file=one.file,
         name=f"{story.variant} {story.shape[3]}",
         step=step,
+        launched=launched,
         limit=device.default_shared_memory if device else DEFAULT_SHARED_MEMORY,
         opted_in=kineto_estimate(
             device, gpu.registers, gpu.shared_memory, gpu.grid, gpu.block, opt_in=True
@@ -111,7 +120,7 @@ def _why_zero(rows: Sequence[Footprint]) -> list[str]:
     if odd:
         first = odd[0]
         said = [
-            f"Shared memory does not decide: {first.name} takes {first.step.gpu.shared_memory:,} "
+            f"Shared memory does not decide: {first.name} takes {_count(first.shared_memory)} "
             f"bytes a block and reads {_percent(first.reported)}."
         ]
     else:
@@ -120,10 +129,10 @@ def _why_zero(rows: Sequence[Footprint]) -> list[str]:
             f"({plural(len(zero), 'kernel')}), up to that it does not "
             f"({plural(len(others), 'kernel')})."
         ]
-    both = {row.step.call for row in zero} & {row.step.call for row in others}
+    both = {row.call for row in zero} & {row.call for row in others}
     if both:
-        call = sorted(map(str, both))[0]
-        examples = [next(r for r in rows_ if r.step.call == call) for rows_ in (zero, others)]
+        call = min(both)
+        examples = [next(r for r in rows_ if r.call == call) for rows_ in (zero, others)]
         said.append(
             f"The launch call does not: {call} launched {examples[0].name}, which reads 0 %, and "
             f"{examples[1].name}, which reads {_percent(examples[1].reported)}."

@@ -27,7 +27,8 @@ def read(seen: Sequence[Recorded]) -> Result:
     for number, forward in enumerate(one.seen.forwards, 1):
         kernels = [step for step in forward.steps if step.kind == "attention"]
         others = [step for step in forward.steps if step.kind != "attention"]
-        forms = {(step.gpu.grid, step.gpu.block, step.gpu.shared_memory) for step in kernels}
+        launched = [step.gpu for step in kernels if step.gpu]
+        forms = {(event.grid, event.block, event.shared_memory) for event in launched}
         kinds = ", ".join(dict.fromkeys(step.kind for step in others))
         gpu = total(step.ns for step in forward.steps)
         lines.append(
@@ -60,7 +61,8 @@ def _of_tuning(one: Recorded, found: Sequence[dict]) -> list[str]:
     alike = {(f["attention_kernels"], f["other_gpu_events"]) for f in later}
     if not later or alike != {(1, 0)} or first["attention_kernels"] <= 1:
         return ["No forward that tunes stands before forwards that do not: nothing to tell apart."]
-    grids = {step.gpu.grid for forward in one.seen.forwards[1:] for step in forward.steps}
+    steps = [step for forward in one.seen.forwards[1:] for step in forward.steps]
+    grids = {step.gpu.grid for step in steps if step.gpu}
     kept = " or ".join("×".join(map(str, grid)) if grid else "unknown" for grid in grids)
     said = [
         f"Tuning shows as {first['attention_kernels']} runs of one kernel in "

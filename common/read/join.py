@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .lanes import Lanes
-from .trace import Call, GpuEvent, Span, Thread, Trace
+from .trace import STRANGER, Call, GpuEvent, Span, Thread, Trace
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ def join(trace: Trace) -> Joined:
             calls[call.correlation].append(call)
     found = Joined(leaked=events.pop(None, []))
     answers = found.answers
-    several = len(trace.processes) > 1
+    several = len(trace.processes) > 1 or any(event.process is STRANGER for event in trace.gpu)
     for correlation, group in events.items():
         made = calls.get(correlation) if correlation is not None else None
         if made is None:
@@ -92,6 +92,10 @@ def _divide(made: list[Call], group: list[GpuEvent], found: Joined) -> None:
     by_process = defaultdict(list)
     for event in group:
         by_process[event.process].append(event)
+    if _contradicts(made, by_process):
+        found.undecided += group
+        found.undecided_calls.update(map(id, made))
+        return
     for process, events in by_process.items():
         # Whose process is unknown may be anyone's.
         own = [call for call in made if process in (None, call.thread[0])]
@@ -106,6 +110,15 @@ def _divide(made: list[Call], group: list[GpuEvent], found: Joined) -> None:
             call = max(own, key=lambda call: call.launches)
             found.answers.setdefault(id(call), []).extend(events)
             found.beside.update(id(other) for other in own if other is not call)
+
+
+def _contradicts(made: list[Call], by_process: dict[object, list[GpuEvent]]) -> bool:
+    """Whether one process has several events of a call that starts one, and another process, with a
+    call of this id, has none: the events stand in the wrong part of the file."""
+    callers = {call.thread[0] for call in made}
+    if callers <= by_process.keys() or any(call.launches_graph for call in made):
+        return False
+    return any(len(events) > 1 for process, events in by_process.items() if process in callers)
 
 
 def _find_doubles(made: list[Call], found: Joined) -> None:

@@ -21,6 +21,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .families import FAMILIES
 
@@ -142,11 +143,16 @@ class Rule:
     """One family: the pattern its names match from the start, and what follows from a match."""
 
     family: str
-    pattern: re.Pattern[str]
+    source: str  # of the pattern
     example: str
-    facts: Mapping[str, object]  # of every name that matches
+    facts: Mapping[str, Any]  # of every name that matches
     words: Mapping[str, str]  # its alphabet of data types
     more: Callable[[re.Match[str], dict], dict] | None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when a name gets as far: all of them would take longer than a small trace."""
+        return re.compile(self.source, re.ASCII)
 
     def read(self, match: re.Match[str]) -> dict:
         facts = dict(self.facts)
@@ -164,7 +170,7 @@ class Rule:
 
 def _rule(family: str, pattern: str, *, example: str, words=DTYPES, more=None, **facts) -> Rule:
     facts = {"tensor_cores": FAMILIES[family].cores} | facts
-    return Rule(family, re.compile(pattern, re.ASCII), example, facts, words, more)
+    return Rule(family, pattern, example, facts, words, more)
 
 
 # ── The few facts that no single token carries ────────────────────────────────────────────────────
@@ -211,7 +217,7 @@ def _flashinfer(match: re.Match[str], facts: dict) -> dict:
 
 def _nvjet(match: re.Match[str], facts: dict) -> dict:
     # Three letters: input, compute, output. Five: A, B, C, compute, D.
-    a, *_, compute, out = match["types"]
+    a, *_, compute, out = list(match["types"])
     types = {"dtype_in": a, "dtype_acc": compute, "dtype_out": out}
     return {name: NVJET.get(letter) for name, letter in types.items()}
 
@@ -269,10 +275,10 @@ def _elementwise(match: re.Match[str], facts: dict) -> dict:
     unseen = "unrolled" in match[0] and match.string.endswith("…")  # its casts stand at the end
     if match.groupdict().get("casts") or "LoadWithCast" in match.string or unseen:
         return known
-    types = [found["a"] or (found["t"] if not found["call"] else None)]
+    types: list[str | None] = [found["a"] or (found["t"] if not found["call"] else None)]
     if found["call"] and (inner := _LAMBDA.search(match.string, found.end())):
         args = inner["args"].split(", ")
-        types = [a for a in args if a != "bool"] or args  # beside other types, bool is a mask
+        types = [*([a for a in args if a != "bool"] or args)]  # beside other types, bool is a mask
     words = {DTYPES.get(t.rpartition("::")[2]) for t in types if t}
     known["dtype_in"] = words.pop() if len(words) == 1 else None
     if found["out"]:

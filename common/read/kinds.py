@@ -244,7 +244,7 @@ def kind_of_step(path: tuple[str, ...], name: str | None, sort: str) -> str:
     kernel = decode(name)
     by_name = kind_of_kernel(kernel)
     if by_name and not FAMILIES[kernel.family].of_op:
-        return by_ops if by_ops in PART_OF.get(by_name, ()) else by_name
+        return by_ops if by_ops and by_ops in PART_OF.get(by_name, ()) else by_name
     if sort == "copy":
         return by_ops or "copy"
     if by_name and by_ops in BY_LIBRARIES:

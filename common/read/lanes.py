@@ -5,6 +5,7 @@ their children in whichever order the file has them. Whatever asks which op was 
 asks here.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,16 +63,20 @@ class Spans(Sequence[Span]):
         return self.spans[index]
 
     @cached_property
-    def parents(self) -> list[int]:
+    def parents(self) -> array:
         """For each range the one that is open when it begins, innermost; -1 where none is."""
-        found, open_ = [], []
+        found = array("i")
+        ends: list[int] = []  # of the open ranges, and their indices
+        open_: list[int] = []
         for index, span in enumerate(self.spans):
-            start = span.start
-            while open_ and open_[-1][0] <= start:
+            start, end = span.start, span.end
+            while open_ and ends[-1] <= start:
+                ends.pop()
                 open_.pop()
-            found.append(open_[-1][1] if open_ else -1)
-            if span.end is not None:
-                open_.append((span.end, index))
+            found.append(open_[-1] if open_ else -1)
+            if end is not None:
+                ends.append(end)
+                open_.append(index)
         return found
 
     def within(self, start: int, end: int) -> tuple[int, int]:
@@ -91,15 +96,14 @@ class Spans(Sequence[Span]):
     def at_each(self, moments: Iterable[int]) -> Iterator[int]:
         """`at` of moments in order, in time that grows with their number and not with the depth:
         what has ended for one moment has ended for the next."""
-        spans, starts, above = self.spans, self.starts, list(self.parents)
+        spans, starts, above = self.spans, self.starts, self.parents[:]
         for moment in moments:
             index = bisect_right(starts, moment) - 1
-            ended = []
+            last = index
             while index >= 0 and (spans[index].end or 0) <= moment:
-                ended.append(index)
                 index = above[index]
-            for one in ended:
-                above[one] = index
+            while last != index:
+                above[last], last = index, above[last]
             yield index
 
 

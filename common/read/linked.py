@@ -2,25 +2,36 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from .join import Joined, Placed, clocks_disagree, join, place
 from .lanes import Lanes
-from .owners import Owners
+from .owners import Owners, Services
 from .trace import GpuEvent, Trace
 from .usage import Culprits, Launched
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Linked:
     trace: Trace
     lanes: Lanes
     joined: Joined
     placed: Placed
-    owners: Owners
-    culprits: Culprits
     incredible: list[GpuEvent]  # their duration was mismeasured
     timeless: set[int]  # the same, by `id`
     skew: int | None  # ns by which the GPU's clock runs behind the CPU's; None where it does not
+
+    @cached_property
+    def services(self) -> Services:
+        return Services(self.trace, self.lanes)
+
+    @cached_property
+    def owners(self) -> Owners:
+        return Owners(self.trace, self.joined, self.placed, self.services, self.timeless)
+
+    @cached_property
+    def culprits(self) -> Culprits:
+        return Culprits(self.trace, self.lanes, self.skew is None)
 
     def launched(self) -> Iterator[Launched]:
         """Every GPU event of a credible time, with its launch."""
@@ -41,17 +52,7 @@ def link(trace: Trace) -> Linked:
     incredible = _incredible(trace)
     timeless = set(map(id, incredible))
     skew = clocks_disagree(trace, joined)
-    return Linked(
-        trace,
-        lanes,
-        joined,
-        placed,
-        Owners(trace, joined, placed, lanes, timeless),
-        Culprits(trace, lanes, skew is None),
-        incredible,
-        timeless,
-        skew,
-    )
+    return Linked(trace, lanes, joined, placed, incredible, timeless, skew)
 
 
 def _incredible(trace: Trace) -> list[GpuEvent]:

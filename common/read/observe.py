@@ -8,11 +8,11 @@ file does not tell whose an event is, it is counted nowhere, and spoken of.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from statistics import mean, stdev
+from functools import cached_property, lru_cache, partial
+from statistics import stdev
 from typing import TypeVar
 
 import msgspec
@@ -21,6 +21,7 @@ from ..cli import UserError, shown
 from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
 from .kinds import CALLS_OTHERS, kind_of_op, kind_of_step
+from .lanes import Spans
 from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
 from .owners import Interval, merged
@@ -70,11 +71,15 @@ class OnGpu(msgspec.Struct, frozen=True, gc=False):
     """A GPU event of a forward, its launch, and what both tell."""
 
     event: GpuEvent
-    call: str  # the runtime or driver call that launched it
-    graph: bool  # whether the call launched a whole CUDA graph
+    launch: Call
     kernel: KernelName
     residency: Residency | None
     zero_reason: ZeroReason | None  # why the profiler's occupancy reads 0
+
+    @property
+    def graph(self) -> bool:
+        """Whether the call launched a whole CUDA graph."""
+        return self.launch.launches_graph
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -107,7 +112,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def call(self) -> str | None:
-        return self.on_gpu and self.on_gpu.call
+        return self.on_gpu and self.on_gpu.launch.name
 
     @property
     def kernel(self) -> KernelName | None:
@@ -143,22 +148,31 @@ class Forward:
     span: Span
     cpu_ns: int
     launches: int
-    ops: tuple[Op, ...]  # in order of start
+    made_ops: Callable[[], tuple[Op, ...]]  # a recording has many, and few ask for them
     steps: tuple[Step, ...]  # in order of the GPU's time; of the CPU's where there is no GPU
+    counts: Counter[str]  # of the steps, by sort
+    # Sum of its GPU events. None when the time of one is unknown or not credible, or when it is not
+    # known which they are.
+    gpu_ns: int | None
     others: tuple[Step, ...] = ()  # what autograd threads launched for it, likewise
-    usage: Usage = Usage()  # of the steps
     lost: int = 0  # launches without a GPU record
     captured: int = 0  # launches into a CUDA graph
     undecided: int = 0  # calls whose GPU events may be another call's
 
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """In order of start."""
+        return self.made_ops()
+
     def count(self, sort: str) -> int:
-        return sum(step.sort == sort for step in self.steps)
+        return self.counts[sort]
 
     @property
-    def gpu_ns(self) -> int | None:
-        """Sum of its GPU events. None when the time of one is unknown or not credible, or when it
-        is not known which they are."""
-        return None if self.undecided else time_of(self.steps)
+    def launched(self) -> Iterator[Launched]:
+        """Its steps on the GPU that have a credible time."""
+        for step in self.steps:
+            if step.on_gpu and step.ns is not None:
+                yield Launched(step.on_gpu.event, step.on_gpu.launch, self.span.thread)
 
 
 @dataclass(frozen=True)
@@ -243,13 +257,13 @@ class Observation:
         """How many outermost ops all steps share: they say nothing about a single step."""
         return wrappers(self.steps)
 
-    @property
+    @cached_property
     def ops(self) -> tuple[Op, ...]:
         return self.forwards[0].ops if self.forwards else ()
 
     @property
     def cpu_ns(self) -> float | None:
-        return mean(forward.cpu_ns for forward in self.forwards) if self.forwards else None
+        return _mean([forward.cpu_ns for forward in self.forwards])
 
     @property
     def cpu_spread_ns(self) -> float | None:
@@ -260,15 +274,16 @@ class Observation:
     @property
     def gpu_ns(self) -> float | None:
         """Mean over the forwards whose every event has a credible time. One that launched nothing
-        took no GPU time, if all that was launched is in the file."""
-        times = self._known_times()
-        return mean(times) if times else None
+        took no GPU time, if all that was launched is in the file. None where it is not known whose
+        some work is."""
+        return None if self.undecided_calls else _mean(self._known_times)
 
     @property
     def gpu_sum_ns(self) -> int | None:
-        times = self._known_times()
+        times = self._known_times
         return sum(times) if times and len(times) == len(self.forwards) else None
 
+    @cached_property
     def _known_times(self) -> list[int]:
         """Of the forwards; where none ran anything on the GPU nothing is known."""
         if not any(forward.steps and forward.steps[0].on_gpu for forward in self.forwards):
@@ -284,12 +299,46 @@ class Observation:
     @cached_property
     def usage(self) -> Usage:
         """Of all forwards together; what lies between two of them is nobody's."""
-        return sum((forward.usage for forward in self.forwards), Usage())
+        return usage((forward.launched for forward in self.forwards), self.linked.culprits)
 
     @cached_property
     def usage_of_recording(self) -> Usage:
         """Of the GPUs that the forwards ran on, from the first event of the first forward to the
         end of the last: with what lies between the forwards, and what else ran there."""
+        spans = self._recorded
+        inside = (
+            one
+            for one in self.linked.launched()
+            if one.event.place in spans
+            and one.event.start is not None
+            and spans[one.event.place][0] <= one.event.start < spans[one.event.place][1]
+        )
+        return usage([inside], self.linked.culprits)
+
+    @property
+    def idle_of_recording(self) -> tuple[int, int]:
+        """The idle time and the whole of the same, in nanoseconds: no cause is looked for."""
+        inside: dict[tuple, list[tuple[int, int]]] = {place: [] for place in self._recorded}
+        for event in self.trace.gpu:
+            if (end := event.end) is not None and id(event) not in self.linked.timeless:
+                if (kept := inside.get(event.place)) is not None and event.start is not None:
+                    kept.append((event.start, end))
+        idle = whole = 0
+        for place, spans in inside.items():
+            low, high = self._recorded[place]
+            whole += high - low
+            spans.sort()
+            until = low
+            for start, end in spans:
+                if start > until:
+                    idle += max(0, min(start, high) - until)
+                if end > until:
+                    until = end
+        return idle, whole
+
+    @cached_property
+    def _recorded(self) -> dict[tuple, tuple[int, int]]:
+        """By GPU, from where to where the forwards' events run."""
         spans: dict[tuple, list[int]] = {}
         for forward in self.forwards:
             for step in (*forward.steps, *forward.others):
@@ -299,14 +348,7 @@ class Observation:
                         span = spans.setdefault(event.place, [event.start, event.start])
                         span[0] = min(span[0], event.start)
                         span[1] = max(span[1], event.start + event.duration)
-        inside = (
-            one
-            for one in self.linked.launched()
-            if one.event.place in spans
-            and one.event.start is not None
-            and spans[one.event.place][0] <= one.event.start < spans[one.event.place][1]
-        )
-        return usage(inside, self.linked.culprits)
+        return {place: (low, high) for place, (low, high) in spans.items()}
 
     @property
     def gpu_busy_ns(self) -> int | None:
@@ -444,20 +486,22 @@ class _Maker:
         linked = self._linked
         start, end = span.start, span.end or span.start
         made = linked.lanes.calls_within(span.thread, start, end)
-        inside = self._ops(span.thread, Interval(start, end))
-        steps, launched, undecided = self._steps(span.thread, Interval(start, end), inside)
+        own = Interval(start, end)
+        steps, undecided = self._steps(span.thread, own)
         others: list[Step] = []
-        for thread, interval in linked.owners.workers(span):
-            others += self._steps(thread, interval, self._ops(thread, interval))[0]
-        ops = tuple(inside[1])
+        for thread, interval in linked.services.workers(span):
+            others += self._steps(thread, interval)[0]
+        ops = partial(self._ops, span.thread, own)
+        steps = _in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops())
         return Forward(
             span=span,
             cpu_ns=end - start,
             launches=linked.joined.launches(self._counted_here(span, made)),
-            ops=ops,
-            steps=tuple(_in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops)),
+            made_ops=ops,
+            steps=tuple(steps),
+            counts=Counter([step.sort for step in steps]),
+            gpu_ns=None if undecided else time_of(steps),
             others=tuple(_in_gpu_order(others)),
-            usage=usage(launched, linked.culprits),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
             captured=sum([id(call) in linked.joined.captured for call in made])
             if linked.joined.captured
@@ -474,22 +518,31 @@ class _Maker:
         numbers = working.within(span.start, span.end or span.start)
         return silent + working.calls[numbers.start : numbers.stop]
 
-    def _ops(self, thread: Thread, interval: Interval) -> tuple[int, list[Op]]:
-        """The ops that begin in an interval of a thread, parents before children, and the index of
-        the first among all of the thread's."""
+    def _ops(self, thread: Thread, interval: Interval) -> tuple[Op, ...]:
+        """The ops that begin in an interval of a thread, parents before children."""
         if (spans := self._linked.lanes.ops.get(thread)) is None:
-            return 0, []
+            return ()
         low, high = spans.within(*interval)
-        found: list[Op] = []
+        made: dict[int, Op] = {}
+        return tuple([self._op(spans, index, low, made) for index in range(low, high)])
+
+    def _op(self, spans: Spans, index: int, low: int, made: dict[int, Op]) -> Op:
+        """One of a thread's ops, with those above it from index `low` on, each made once."""
+        waiting = []
         parents = spans.parents
-        for index in range(low, high):
-            one = spans.spans[index]
-            above = found[parents[index] - low] if parents[index] >= low else None
-            trail = self._trail(above and above.trail, one.name)
-            # The region has finished, so this has: one without an end was too short to measure.
+        while index >= low and index not in made:
+            waiting.append(index)
+            index = parents[index]
+        above = made[index] if index >= low else None
+        for one in reversed(waiting):
+            span = spans.spans[one]
+            trail = self._trail(above and above.trail, span.name)
             depth = above.depth + 1 if above else 0
-            found.append(Op(one.name, depth, one.start, one.end or one.start, above, trail))
-        return low, found
+            # The region has finished, so this has: one without an end was too short to measure.
+            above = Op(span.name, depth, span.start, span.end or span.start, above, trail)
+            made[one] = above
+        assert above is not None
+        return above
 
     def _trail(self, above: Trail | None, name: str) -> Trail:
         key = id(above), name
@@ -497,31 +550,27 @@ class _Maker:
             found = self._trails[key] = Trail(name, above)
         return found
 
-    def _steps(
-        self, thread: Thread, interval: Interval, ops: tuple[int, list[Op]]
-    ) -> tuple[list[Step], list[Launched], int]:
-        """The steps that an interval of a thread launched, in that order; with their launches, and
-        the number of calls of which it is not known what they made run."""
+    def _steps(self, thread: Thread, interval: Interval) -> tuple[list[Step], int]:
+        """The steps that an interval of a thread launched, in that order; and the number of calls
+        of which it is not known what they made run."""
         steps: list[Step] = []
-        launched: list[Launched] = []
         undecided = 0
         if (working := self._linked.placed.threads.get(thread)) is None:
-            return steps, launched, undecided
-        low, inside = ops
+            return steps, undecided
         joined, placed = self._linked.joined, self._linked.placed
+        spans = self._linked.lanes.ops.get(thread)
+        low = spans.within(*interval)[0] if spans else 0
+        made: dict[int, Op] = {}
         for number in working.within(*interval):
             call, index = working.calls[number], working.ops[number]
             if id(call) in joined.undecided_calls or id(call) in placed.unknown:
                 undecided += 1
                 continue
             self.counted.add(id(call))
-            op = inside[index - low] if index >= low else None
+            op = self._op(spans, index, low, made) if spans and index >= low else None
             for event in joined.answers.get(id(call), ()):
-                credible = id(event) not in self._linked.timeless
-                steps.append(self._step(event, call, op, credible))
-                if credible:
-                    launched.append(Launched(event, call, thread))
-        return steps, launched, undecided
+                steps.append(self._step(event, call, op, id(event) not in self._linked.timeless))
+        return steps, undecided
 
     def _step(self, event: GpuEvent, call: Call, op: Op | None, credible: bool) -> Step:
         kernel = decode(event.name)
@@ -532,7 +581,7 @@ class _Maker:
             path = op.trail.path if op else ()
             kind = self._kinds[key] = kind_of_step(path, event.name, event.sort)
         ns = event.duration if credible else None
-        on_gpu = OnGpu(event, call.name, call.launches_graph, kernel, fits, why_zero)
+        on_gpu = OnGpu(event, call, kernel, fits, why_zero)
         return Step(kind, event.name, ns, op, on_gpu)
 
 
@@ -554,7 +603,8 @@ def _elsewhere(linked: Linked, ranges: Sequence[Span], counted: set[int]) -> int
     counts. A process that has no op and no label of its own may be misnamed: its are anybody's."""
     joined = linked.joined
     own = {span.thread for span in ranges}
-    known = {span.thread[0] for span in (*linked.trace.annotations, *linked.trace.ops)}
+    known = {thread[0] for thread in linked.lanes.ops}
+    known |= {span.thread[0] for span in linked.trace.annotations}
     processes = {span.thread[0] for span in ranges}
     uncounted: dict[object, list[int]] = defaultdict(list)
     for thread, working in linked.placed.threads.items():
@@ -656,4 +706,4 @@ def _that_work_below(ops: Sequence[Op]) -> list[bool]:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return mean(known) if known and len(known) == len(values) else None
+    return sum(known) / len(known) if known and len(known) == len(values) else None

@@ -98,7 +98,9 @@ class Services:
 
     def __init__(self, trace: Trace, lanes: Lanes) -> None:
         self.roots = {
-            thread: found for thread, spans in lanes.ops.items() if (found := _roots(spans.spans))
+            thread: found
+            for thread, spans in lanes.ops.items()
+            if trace.evaluates and (found := _roots(spans.spans))
         }
         self.links = Links(trace, self.roots)
         self._ops = lanes.ops
@@ -131,6 +133,15 @@ class Services:
         at = bisect_right(self._starts[thread], moment) - 1
         found = self.of[thread]
         return found[at].waiting if at >= 0 and moment < found[at].end else None
+
+    def workers(self, span: Span) -> Iterator[tuple[Thread, Interval]]:
+        """The autograd threads that work for the range, and when."""
+        for thread, services in self.of.items():
+            for service in services:
+                if service.waiting == span.thread and span.end is not None:
+                    start, end = max(service.start, span.start), min(service.end, span.end)
+                    if start < end:
+                        yield thread, Interval(start, end)
 
     def _services(self, worker: Thread, roots: Sequence[Span]) -> list[Service]:
         others = [thread for thread in self._around if thread != worker and thread[0] == worker[0]]
@@ -283,10 +294,15 @@ class Owners:
     """The GPU time of a trace by label: each event once for each label, and once in all."""
 
     def __init__(
-        self, trace: Trace, joined: Joined, placed: Placed, lanes: Lanes, unreliable: set[int]
+        self,
+        trace: Trace,
+        joined: Joined,
+        placed: Placed,
+        services: "Services",
+        unreliable: set[int],
     ) -> None:
         """`unreliable` are GPU events, by their `id`, whose duration is not credible."""
-        self.services = Services(trace, lanes)
+        self.services = services
         self._unreliable = unreliable
         self._answers = joined.answers
         self._doubtful = joined.undecided_calls | placed.unknown
@@ -420,15 +436,6 @@ class Owners:
         """Nanoseconds of what was launched in a range, and for it."""
         around = {span.thread: [Interval(span.start, span.end or span.start)]}
         return total(self._over(around))
-
-    def workers(self, span: Span) -> Iterator[tuple[Thread, Interval]]:
-        """The autograd threads that work for the range, and when."""
-        for thread, services in self.services.of.items():
-            for service in services:
-                if service.waiting == span.thread and span.end is not None:
-                    start, end = max(service.start, span.start), min(service.end, span.end)
-                    if start < end:
-                        yield thread, Interval(start, end)
 
 
 def _merged_each(

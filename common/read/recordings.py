@@ -35,8 +35,9 @@ def story_of(path: Path) -> Story | None:
     text = beginning.decode(errors="replace")
     if not (found := _STORY.match(text)):
         return None
+    decoder = json.JSONDecoder(parse_constant=lambda token: None)  # NaN is missing, as in `read`
     try:
-        return read_story(json.JSONDecoder().raw_decode(text, found.end())[0])
+        return read_story(decoder.raw_decode(text, found.end())[0])
     except (ValueError, RecursionError):
         return None
 

@@ -9,6 +9,7 @@ applies `_SPELLING` line by line: Nsight's casts and lambdas, anonymous namespac
 """
 
 import re
+from dataclasses import dataclass
 
 # A demangled name is at most 8,192 characters (Kineto leaves longer ones mangled, and the beginning
 # of those says it all), so reading more would only give hostile input a lever.
@@ -65,13 +66,21 @@ _BUILTIN = {
 }
 
 
+@dataclass(slots=True)
+class _Open:
+    """A bracket that is open; Z awaits a name."""
+
+    bracket: str
+    things: int = 0  # inside it so far
+
+
 def _demangle(text: str) -> str:
     """Readable text of an Itanium-mangled name: one pass, enough for the rules, no more.
 
     Substitutions (`S1_`: "as before") come out as `?`, pointers and references without their marks.
     """
     out: list[str] = []
-    stack = [["Z", 0]]  # open brackets, each with the number of things in it; Z awaits a name
+    stack = [_Open("Z")]
     glue = False  # the next thing belongs to the last one, as b in a::b
 
     def begin() -> None:
@@ -79,20 +88,19 @@ def _demangle(text: str) -> str:
         top = stack[-1]
         if glue:
             out.append("::")
-        elif top[0] == "Z" and top[1]:  # the name is complete, so these are the parameters
-            top[0] = "("
+        elif top.bracket == "Z" and top.things:  # the name is complete, so these are the parameters
+            top.bracket = "("
             out.append("(")
-        elif top[1]:
-            out.append("::" if top[0] == "N" else "" if top[0] in "ZL" else ", ")
+        elif top.things:
+            out.append("::" if top.bracket == "N" else "" if top.bracket in "ZL" else ", ")
         glue = False
-        top[1] += 1
+        top.things += 1
 
     at = 2
-    while at < len(text):
-        token = _MANGLED.match(text, at)
+    while token := _MANGLED.match(text, at):  # to the end: any character is a token
         at = token.end()
         kind, word = token.lastgroup, token[0]
-        if kind == "length" and stack[-1][0] != "L":
+        if kind == "length" and stack[-1].bracket != "L":
             name, at = text[at : at + int(word)], at + int(word)
             if not name.startswith("_GLOBAL__N_"):
                 begin()
@@ -104,36 +112,36 @@ def _demangle(text: str) -> str:
             begin()
             out.append((token["value"] or word).replace("n", "-"))
         elif kind == "same":
-            if stack[-1][0] != "N":
+            if stack[-1].bracket != "N":
                 begin()
                 out.append("?")
         elif kind in ("bf16", "f16", "type"):
             if word != "v":
                 begin()
                 out.append({"bf16": "__bf16", "f16": "half"}.get(kind) or _BUILTIN.get(word, "?"))
-            elif stack[-1] == ["Z", 1]:  # no parameters, or the return type of a template
-                stack[-1] = ["(", 0]
+            elif stack[-1] == _Open("Z", 1):  # no parameters, or the return type of a template
+                stack[-1] = _Open("(")
                 out.append("(")
         elif kind == "std":
             begin()
             out.append("std")
             glue = True
-        elif kind == "call" and stack[-1][0] == "N":
+        elif kind == "call" and stack[-1].bracket == "N":
             begin()
             out.append("operator()")
         elif kind == "lambda":
             begin()
             out.append("{lambda(")
-            stack.append(["U", 0])
+            stack.append(_Open("U"))
         elif kind == "open":
             if word == "I":
                 out.append("<")
             elif word != "J":
                 begin()
-            stack.append([word, 0])
+            stack.append(_Open(word))
         elif kind == "close" and len(stack) > 1:
-            closed, _ = stack.pop()
+            closed = stack.pop().bracket
             out.append({"I": ">", "(": ")", "U": ")#1}"}.get(closed, ""))
             glue = closed in "Z("
             at = token.end() if closed == "U" else token.start() + 1
-    return "".join(out) + (")" if stack[0][0] == "(" else "")
+    return "".join(out) + (")" if stack[0].bracket == "(" else "")

@@ -88,7 +88,7 @@ def survey(linked: Linked | Trace) -> Survey:
         owners.unlinked_backward,
         _ordered(kernels.values())[:TOP],
         _ordered(_ops(linked).values())[:TOP],
-        usage(linked.launched(), linked.culprits),
+        usage([linked.launched()], linked.culprits),
         tuple(
             ProfilerStep(span.name, span.end - span.start, owners.during(span))
             for span in trace.annotations

@@ -10,7 +10,8 @@ quarter of the memory of a whole decode. A fault is found in its piece and place
 
 Files of several ranks are put together one behind the other. They count their correlation ids each
 for itself, so a GPU event is told which process launched it: the one whose part of the file it
-stands in. Where no metadata parts them, or they are mixed, by sorting say, it is unknown.
+stands in. Where no metadata parts them, or they are mixed, by sorting say, it is unknown. A file in
+order of time is taken for sorted: the profiler writes none, and then metadata parts nothing.
 
     cat               what it is here
     user_annotation   a `record_function` range              → annotations
@@ -72,6 +73,7 @@ DRAWN = {
 OLD_CATEGORIES = {"Operator", "Runtime", "Kernel"}  # before torch 1.12
 EVALUATE = "autograd::engine::evaluate_function"  # around the ops of one backward node
 PROFILER_STEP = "ProfilerStep#"
+STRANGER = "a process without CPU events"
 
 Thread: TypeAlias = tuple[Any, Any]  # (pid, tid), each a number or text
 
@@ -218,6 +220,7 @@ class Trace:
     unread_work: int = 0  # work events of a phase other than X, B and E, left out
     unpaired: int = 0  # ends (E) whose begin is not in the file, left out
     unread: tuple[tuple[str, int], ...] = ()  # categories that look like an accelerator's
+    evaluates: bool = False  # whether any op is one of the autograd engine's
     nodes: tuple[Node, ...] = ()  # the backward ops, and the forward ops they may belong to
     arrows: tuple[Arrow, ...] = ()  # some from each forward thread
 
@@ -425,7 +428,7 @@ def _outline(data: bytes) -> _Outline:
 # Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
 # quarter: 8e12 at most. Older versions count from 1970.
 EXACT = 1 << 43
-SHORT = 1 << 40  # … and a thousand times as much does too
+WHOLE = 1 << 52  # … and a thousand times as much is a whole number, rounded, from here on
 LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
 FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
 LONG = 10**9 * 3600 * 24 * 10  # ns: no work of a recording lasts ten days
@@ -583,6 +586,7 @@ class _Events:
         self._threads: dict = {}
         self._recent = [0] * RECENT  # ids: a launch and its work carry the same, near each other
         self._unread: dict[str, int] = {}
+        self._sizes: dict[tuple, tuple[int, ...] | None] = {}
         self._op_ids = array("I")
         self._sequences: list[array] = [array("q"), array("q"), array("q")]  # op, number, thread
         self._begun: dict[Any, Thread] = {}  # arrows without their end
@@ -591,6 +595,8 @@ class _Events:
         self.process: Any = None  # whose part this is; None where none has begun
         self._latest: Any = None  # of _processes
         self._mixed = False  # not every process has a part of its own
+        self._part = 0  # of the GPU events the first one of the part that has begun
+        self._in_order, self._last = True, -FAR  # whether all is in order of time, so far
 
     def add(self, file: _File, missing: int, odd: _Odd) -> None:
         if odd.count:
@@ -601,47 +607,83 @@ class _Events:
         self._story = self._story if file.story is _NOTHING else _json(file.story)
         if file.deviceProperties is not _NOTHING:
             self._devices = _json(file.deviceProperties)
-        once, threads, ops, op_ids = self.once, self._threads, self.ops, self._op_ids
+        once, threads = self.once, self._threads
+        keep_op, keep_id = self.ops.append, self._op_ids.append
+        timed = False
         for event in file.traceEvents:
             phase = event.ph
             if phase == "X":
-                self.timed = True
-                category = event.cat
+                timed = True
+                category, args, ts = event.cat, event.args, event.ts
                 # Most events are ops: what `_keep` does, without the calls that make it slow.
-                if category == "cpu_op" and event.name.__class__ is str and event.args is not None:
-                    external = event.args.external
-                    start = _nanoseconds(event.ts)
-                    if start and external.__class__ is int and 0 < external < 1 << 32:
-                        name = once.setdefault(event.name, event.name)
+                if category == "cpu_op" and args is not None and ts.__class__ is float:
+                    name, external = event.name, args.external
+                    if (
+                        0 < ts < EXACT
+                        and external.__class__ is int
+                        and 0 < external < 1 << 32
+                        and name.__class__ is str
+                    ):
+                        ns = ts * 1000
+                        start = int(ns) if ns >= WHOLE else int(ns + 0.5)
                         try:
                             thread = threads[event.pid, event.tid]
                         except (KeyError, TypeError):
                             thread = self._thread(event)
                         if thread[0] is not self.process:
                             self._enter(thread[0])
-                        duration = _nanoseconds(event.dur)
-                        end = start + duration if duration and 0 < duration < LONG else None
-                        if event.args.sequence is not None:
-                            self._number(event.args)
-                        ops.append(Span(name, start, end, thread))
-                        op_ids.append(external)
+                        if args.sequence is not None:
+                            self._number(args)
+                        dur = event.dur
+                        if dur.__class__ is float and 0.0005 <= dur < LONG / 1000:
+                            end = start + int(dur * 1000 + 0.5)
+                        else:
+                            end = None
+                        keep_op(Span(once.setdefault(name, name), start, end, thread))
+                        keep_id(external)
+                        continue
+                if category in CALLS and args is not None and ts.__class__ is float:
+                    name, correlation, external = event.name, args.correlation, args.external
+                    if (
+                        0 < ts < EXACT
+                        and name.__class__ is str
+                        and correlation.__class__ is int
+                        and correlation > 0
+                    ):
+                        start, dur = _nanoseconds(ts), event.dur
+                        known = dur.__class__ is float and 0 <= dur < LONG / 1000
+                        duration = int(dur * 1000 + 0.5) if known else None
+                        if external.__class__ is not int or not 0 < external < 1 << 63:
+                            external = _external(args)
+                        self.calls.append(
+                            Call(
+                                once.setdefault(name, name),
+                                start,
+                                duration,
+                                self._thread(event),
+                                self.shared(correlation),
+                                self.shared(external) if external else None,
+                            )
+                        )
                         continue
                 if category in WORK:
-                    self._keep(event, category, _nanoseconds(event.ts), _nanoseconds(event.dur))
+                    self._keep(event, category, _nanoseconds(ts), _nanoseconds(event.dur))
                 elif category in OLD_CATEGORIES:
                     self._old = True
                 elif category not in DRAWN:
                     self._look_at_unread(event)
+            elif phase == "s" or phase == "f":
+                if event.cat == "fwdbwd":
+                    self._arrow(event)
             elif phase == "M":  # whoever comes next is yet to be seen
-                self.process = None
+                self.process, self._part = None, len(self.gpu)
             elif phase == "B" or phase == "E":
-                self.timed = True
+                timed = True
                 process = self._thread(event)[0] if event.cat in CPU else self.process
                 self._halves.append((event, process))
-            elif event.cat == "fwdbwd":
-                self._arrow(event)
             elif event.cat in WORK:
                 self.unread_work += 1
+        self.timed = self.timed or timed
 
     def _look_at_unread(self, event: _Event) -> None:
         """Work of an accelerator that nobody here knows carries what others' carries."""
@@ -679,6 +721,9 @@ class _Events:
         # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
         if duration is not None and not 0 <= duration < LONG:
             duration = None
+        if start is not None:
+            self._in_order = self._in_order and start >= self._last
+            self._last = start
         if category in GPU:
             self.gpu.append(_gpu_event(event, name, start, duration, self))
             return
@@ -715,6 +760,17 @@ class _Events:
         self._recent[number % RECENT] = number
         return number
 
+    def sizes(self, value: Any) -> tuple[int, ...] | None:
+        """A grid or block; equal ones are in memory once."""
+        if value.__class__ is not list:
+            return None
+        try:
+            return self._sizes[tuple(value)]
+        except KeyError:
+            return self._sizes.setdefault(tuple(value), _sizes(value))
+        except TypeError:  # it holds what is no size
+            return None
+
     def _thread(self, event: _Event) -> tuple:
         """Its thread, which may be the first of a process or in another part of the file."""
         try:
@@ -741,6 +797,9 @@ class _Events:
             self._processes[process] = None
             self._latest = process
         self._mixed = self._mixed or process != self._latest
+        if self.process is None:  # what stands in its part, before it
+            for number in range(self._part, len(self.gpu)):
+                self.gpu[number] = msgspec.structs.replace(self.gpu[number], process=process)
         self.process = process
 
     def add_sound(self, piece: Piece, decoders: _Decoders) -> None:
@@ -840,6 +899,7 @@ class _Events:
         ]
 
     def trace(self, path: Path) -> Trace:
+        self._mixed = self._mixed or (len(self._processes) > 1 and self._in_order)
         self._pair()
         self._identify_ops()
         nodes = tuple(self._nodes())
@@ -867,6 +927,7 @@ class _Events:
             unread_work=self.unread_work,
             unpaired=self.unpaired,
             unread=tuple(sorted(self._unread.items(), key=lambda one: -one[1])),
+            evaluates=any(str(name).startswith(EVALUATE) for name in self.once),
             nodes=nodes,
             arrows=tuple(chain.from_iterable(self._arrows.values())),
         )
@@ -876,10 +937,23 @@ class _Events:
         if len(self._processes) > 1 and not self._mixed:
             return _emptied(self.gpu)
         process = None if self._mixed else next(iter(self._processes), None)
+        if not self._mixed and self._strangers():
+            return _emptied(self.gpu)
         for number, event in enumerate(self.gpu):
             if event.process != process:
                 self.gpu[number] = msgspec.structs.replace(event, process=process)
         return _emptied(self.gpu)
+
+    def _strangers(self) -> bool:
+        """Whether a part of GPU events alone repeats the ids of the only process that has CPU
+        events: then it is another process's."""
+        nameless = {event.correlation for event in self.gpu if event.process is None} - {None}
+        if not any(e.process is not None and e.correlation in nameless for e in self.gpu):
+            return False
+        for number, event in enumerate(self.gpu):
+            if event.process is None:
+                self.gpu[number] = msgspec.structs.replace(event, process=STRANGER)
+        return True
 
 
 def _emptied(things: list) -> tuple:
@@ -907,7 +981,6 @@ def _gpu_event(
 ) -> GpuEvent:
     once = events.once
     args = event.args or _NO_ARGS
-    grid, block = _sizes(args.grid), _sizes(args.block)
     shared, size = _count(args.shared_memory), _count(args.bytes)
     stream = args.stream if args.original_stream is None else args.original_stream
     return GpuEvent(
@@ -919,8 +992,8 @@ def _gpu_event(
         stream=_id(event.tid if stream is None else stream),
         correlation=events.shared(_correlation(args)),
         process=events.process,
-        grid=once.setdefault(grid, grid),
-        block=once.setdefault(block, block),
+        grid=events.sizes(args.grid),
+        block=events.sizes(args.block),
         registers=_count(args.registers),
         shared_memory=once.setdefault(shared, shared),
         reported_occupancy=_number(args.occupancy),
@@ -988,11 +1061,11 @@ def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
     if microseconds is None:
         return None
     if microseconds.__class__ is float:
-        if 0 <= microseconds < SHORT:
-            return int(microseconds * 1000 + 0.5)
-        if -EXACT < microseconds < EXACT:
-            whole = int(microseconds)  # on its own: a thousand times as much may not fit
-            return whole * 1000 + round((microseconds - whole) * 1000)
+        if 0 <= microseconds < EXACT:
+            ns = microseconds * 1000
+            return int(ns) if ns >= WHOLE else int(ns + 0.5)
+        if -EXACT < microseconds < 0:
+            return -(_nanoseconds(-microseconds) or 0)
         if not isfinite(microseconds) or abs(microseconds) >= LONGEST:
             return None
         raise _NotExact
@@ -1002,6 +1075,8 @@ def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
 
 
 def _number(value: Any) -> float | int | None:
+    if value.__class__ is int or value is None:
+        return value
     if isinstance(value, str):
         try:
             value = float(value) if "." in value else int(value)
@@ -1013,16 +1088,14 @@ def _number(value: Any) -> float | int | None:
 
 
 def _count(value: Any) -> int | None:
+    if value is None:
+        return None
     if value.__class__ is int and value >= 0:
         return value
     number = _number(value)
     return int(number) if number is not None and number >= 0 and number % 1 == 0 else None
 
 
-def _sizes(value: Any) -> tuple[int, ...] | None:
-    if not isinstance(value, list):
-        return None
-    if {*map(type, value)} == {int} and min(value) >= 0:
-        return tuple(value)
+def _sizes(value: list) -> tuple[int, ...] | None:
     sizes = tuple(map(_count, value))
     return None if None in sizes or not sizes else sizes

@@ -59,21 +59,6 @@ class Usage:
     overlapped: int = 0  # time in which it ran communication beside other kernels
     idle_by: dict[str, Stretches] = field(default_factory=dict)
 
-    def __add__(self, other: "Usage") -> "Usage":
-        by: dict[str, Stretches] = {}
-        for one in (self.idle_by, other.idle_by):
-            for what, stretches in one.items():
-                by.setdefault(what, Stretches()).add(
-                    stretches.ns, stretches.count, stretches.longest
-                )
-        sums = {
-            name: None if None in pair else sum(pair)
-            for name in self.__dataclass_fields__
-            if name != "idle_by"
-            for pair in [(getattr(self, name), getattr(other, name))]
-        }
-        return Usage(**sums, idle_by=by)
-
     @property
     def idle(self) -> int:
         return self.span - self.busy
@@ -92,15 +77,18 @@ class Launched(NamedTuple):
     thread: Thread | None  # for which the call counts
 
 
-def usage(launched: Iterable[Launched], culprits: "Culprits") -> Usage:
-    gpus = defaultdict(list)
-    for one in launched:
-        if one.event.end is not None:
-            gpus[one.event.place].append(one)
-    found = Usage()
-    for events in gpus.values():
-        found += _one_device(events, culprits)
-    return found
+def usage(parts: Iterable[Iterable[Launched]], culprits: "Culprits") -> Usage:
+    """Of the parts together; what lies between two of them is nobody's."""
+    found = _Sums()
+    for part in parts:
+        gpus: dict[tuple, list[Launched]] = {}
+        for one in part:
+            event = one.event
+            if event.start is not None and event.duration is not None:
+                gpus.setdefault(event.place, []).append(one)
+        for events in gpus.values():
+            found.add(events, culprits)
+    return found.usage()
 
 
 def _start(one: Launched) -> int:
@@ -110,54 +98,86 @@ def _start(one: Launched) -> int:
 Gap: TypeAlias = tuple[int, int, Launched]
 
 
-def _one_device(events: list[Launched], culprits: "Culprits") -> Usage:
-    events.sort(key=_start)
-    first = until = _start(events[0])
-    busy = work = kernels = tensor_cores = cores_unknown = copies = communication = 0
-    gaps: list[Gap] = []
-    talk: list[tuple[int, int]] = []
-    others: list[tuple[int, int]] = []
-    for one in events:
-        event = one.event
-        start, duration = event.start or 0, event.duration or 0
-        if start > until:
-            gaps.append((until, start, one))
-        end = start + duration
-        if end > until:
-            busy += end - max(start, until)
-            until = end
-        work += duration
-        if event.sort != "kernel":
-            copies += duration
-            continue
-        kernels += duration
-        share = _share(event.name)
-        (talk if share == "communication" else others).append((start, end))
-        if share == "communication":
-            communication += duration
-        elif share == "Tensor Cores":
-            tensor_cores += duration
-        elif share == "cores unknown":
-            cores_unknown += duration
-    exposed, overlapped = _exposed(talk, others) if talk else (0, 0)
-    launch_bound, waiting, unknown, by = culprits.of(gaps)
-    return Usage(
-        events=len(events),
-        span=until - first,
-        busy=busy,
-        launch_bound=launch_bound,
-        waiting=waiting,
-        idle_unknown=unknown,
-        work=work,
-        kernels=kernels,
-        tensor_cores=tensor_cores,
-        cores_unknown=cores_unknown,
-        copies=copies,
-        communication=communication,
-        exposed=exposed,
-        overlapped=overlapped,
-        idle_by=by,
-    )
+class _Sums:
+    def __init__(self) -> None:
+        self._whole = self._busy = self._events = 0
+        self._causes: list[int | None] = [0, 0, 0]
+        self._times = dict.fromkeys(
+            ("kernels", "copies", "communication", "Tensor Cores", "cores unknown"), 0
+        )
+        self._exposed = self._overlapped = 0
+        self._by: dict[str, Stretches] = {}
+
+    def add(self, events: list[Launched], culprits: "Culprits") -> None:
+        """The events of one GPU."""
+        if len(events) > 1:
+            events.sort(key=_start)
+        times = self._times
+        first = until = _start(events[0])
+        busy = 0
+        gaps: list[Gap] = []
+        talk: list[tuple[int, int]] = []
+        for one in events:
+            event = one.event
+            start, duration = event.start or 0, event.duration or 0
+            if start > until:
+                gaps.append((until, start, one))
+            end = start + duration
+            if end > until:
+                busy += end - (start if start > until else until)
+                until = end
+            if event.sort != "kernel":
+                times["copies"] += duration
+                continue
+            times["kernels"] += duration
+            if share := _share(event.name):
+                times[share] += duration
+                if share == "communication":
+                    talk.append((start, end))
+        self._events += len(events)
+        self._whole += until - first
+        self._busy += busy
+        if talk:
+            others = [
+                (one.event.start or 0, one.event.end or 0)
+                for one in events
+                if one.event.sort == "kernel" and _share(one.event.name) != "communication"
+            ]
+            exposed, overlapped = _exposed(talk, others)
+            self._exposed += exposed
+            self._overlapped += overlapped
+        if gaps:
+            self._blame(gaps, culprits)
+
+    def _blame(self, gaps: list[Gap], culprits: "Culprits") -> None:
+        *causes, by = culprits.of(gaps)
+        for number, cause in enumerate(causes):
+            known = self._causes[number]
+            self._causes[number] = None if cause is None or known is None else known + cause
+        for what, stretches in by.items():
+            self._by.setdefault(what, Stretches()).add(
+                stretches.ns, stretches.count, stretches.longest
+            )
+
+    def usage(self) -> Usage:
+        times, (launch_bound, waiting, unknown) = self._times, self._causes
+        return Usage(
+            events=self._events,
+            span=self._whole,
+            busy=self._busy,
+            launch_bound=launch_bound,
+            waiting=waiting,
+            idle_unknown=unknown or 0,
+            work=times["kernels"] + times["copies"],
+            kernels=times["kernels"],
+            tensor_cores=times["Tensor Cores"],
+            cores_unknown=times["cores unknown"],
+            copies=times["copies"],
+            communication=times["communication"],
+            exposed=self._exposed,
+            overlapped=self._overlapped,
+            idle_by=self._by,
+        )
 
 
 def _exposed(talk: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ..cli import shown, visible
 from ..compare.compared import Compared, compare
 from ..compare.facts import POST_GPU
+from ..compare.graphs import eager_steps, has_graph
 from ..compare.rows import differences
 from ..compare.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
 from ..compare.worth import worth_seeing
@@ -28,7 +29,7 @@ def as_json(compared: Compared) -> dict:
     """One object for a program: numbers in microseconds, null for unknown."""
     seen = compared.seen
     kernels = [event for event in seen.trace.gpu if event.sort == "kernel"]
-    steps = [step for forward in seen.forwards for step in forward.steps if step.gpu]
+    steps = [step for forward in seen.forwards for step in forward.steps]
     found = {
         "file": shown(seen.trace.path),
         "about": as_builtins(seen.story) if seen.story else None,
@@ -57,8 +58,12 @@ def as_json(compared: Compared) -> dict:
         "unlinked_kernels": seen.unlinked_kernels,
         "total_kernels": len(kernels),
         "timed_kernels": sum(event.duration is not None for event in kernels),
-        "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"}),
-        "streams": sorted({step.gpu.stream for step in steps}, key=str),
+        "distinct_kernels": len({step.name for step in steps if step.sort == "kernel"})
+        if not seen.undecided_calls
+        else None,
+        "streams": sorted({step.gpu.stream for step in steps if step.gpu}, key=str)
+        if not seen.undecided_calls
+        else None,
         "steps": [step_json(step) for step in seen.steps]
         if seen.alike
         else [
@@ -201,9 +206,13 @@ def survey_json(seen: Survey) -> dict:
 
 
 def difference_json(a: Observation, b: Observation) -> dict:
+    sides = {"a": as_json(compare(a)), "b": as_json(compare(b))}
+    for name, graph, eager in (("a", a, b), ("b", b, a)):
+        if has_graph(graph) and not has_graph(eager) and graph.alike:
+            for step, same in zip(sides[name]["steps"], eager_steps(graph, eager), strict=True):
+                step["eager_ops"] = list(same.path) if same else None
     return {
-        "a": as_json(compare(a)),
-        "b": as_json(compare(b)),
+        **sides,
         "steps": [
             {
                 "kind": one.row.kind,

@@ -12,6 +12,7 @@ from rich.text import Text
 from ..cli import shown, typed
 from ..compare.claims import Answered
 from ..compare.compared import Compared
+from ..compare.graphs import eager_steps, has_graph
 from ..compare.rows import Pair, Row, differences, rows
 from ..read.known import total
 from ..read.observe import Observation, wrappers
@@ -20,7 +21,6 @@ from .terminal import print_plain
 from .warnings import trust, warnings
 from .words import (
     headline,
-    idle,
     microseconds,
     percent,
     plural,
@@ -62,9 +62,10 @@ def show(out: Console, compared: Compared) -> None:
     # No share of an unknown sum.
     if seen.gpu_sum_ns is not None and (inside := time_of_gpu(seen.usage, "inside a forward")):
         print_plain(out, Text(inside))
-        whole = seen.usage_of_recording
-        if len(seen.forwards) > 1 and whole.span:
-            print_plain(out, Text(idle(whole, "over the recording, between forwards too")))
+        idle, whole = seen.idle_of_recording
+        if len(seen.forwards) > 1 and whole:
+            share = percent(idle / whole) if idle else "0 %"
+            print_plain(out, Text(f"GPU idle {share} over the recording, between forwards too"))
     for warning in warnings(seen):
         print_plain(out, Text(f"warning: {warning}", "yellow"))
 
@@ -208,6 +209,10 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         style="bold",
     )
     print_plain(out, table)
+    for one, other, names in ((a, b, "AB"), (b, a, "BA")):
+        if has_graph(one) and not has_graph(other):
+            print_plain(out, Text("\n{}'s CUDA graph, with the ops of {}\n".format(*names), "bold"))
+            print_plain(out, _graph(one, other))
     print_plain(out, Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
@@ -216,6 +221,26 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
 
 def _change(before: float | None, after: float | None) -> str:
     return "" if before is None or after is None else f"{(after - before) / 1e3:+,.1f} µs"
+
+
+def _graph(graph: Observation, eager: Observation) -> Table:
+    """The graph's kernels, each with the op that launches the same kernel eagerly."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("on the GPU", "kernel"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("graph", justify="right", no_wrap=True)
+    table.add_column("eager", justify="right", no_wrap=True)
+    table.add_column("launched by, in the eager recording")
+    level = eager.wrappers
+    for step, same in zip(graph.steps, eager_steps(graph, eager), strict=True):
+        table.add_row(
+            step.kind,
+            what_ran(Row(step.kind, (step,))),
+            microseconds(step.ns),
+            microseconds(same.ns) if same else "",
+            Text(chain(same.path[level:]) if same else "unknown"),
+        )
+    return table
 
 
 # ── After a recording ─────────────────────────────────────────────────────────────────────────────

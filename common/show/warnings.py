@@ -18,8 +18,8 @@ def trust(linked: Linked) -> str | None:
             "not recorded (profile with CPU activity too)"
         )
     said = []
-    launches = joined.launches(trace.calls) - len(joined.captured)
-    if joined.lost and launches:
+    launches = joined.launches(trace.calls) - len(joined.captured) if joined.lost else 0
+    if launches:
         said.append(
             f"{len(joined.lost):,} of {plural(launches, 'launch')} lost their GPU record, so GPU "
             "times and counts are lower bounds"
