@@ -256,3 +256,30 @@ def test_reading_in_pieces_salvaging_and_reading_whole_find_the_same(tmp_path, m
     assert read(write(tmp_path, data)).private == whole
     damaged = write(tmp_path, data[: data.rindex(b"]") - 5])
     assert read(damaged, salvage=True).private == whole
+
+
+@pytest.mark.parametrize(
+    ("secret", "example"),
+    [
+        ("ASIA" + "A1B2C3D4E5F6G7H8", "ASIA…"),
+        ("AIza" + "a" * 35, "AIza…"),
+        ("ya29." + "a" * 40, "ya29.…"),
+        ("xapp-1-" + "A" * 20, "xapp-…"),
+        ("xoxs-" + "1" * 20, "xoxs-…"),
+        ("npm_" + "a" * 36, "npm_…"),
+        ("pypi-" + "A" * 40, "pypi-…"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "eyJ…"),
+        ("-----BEGIN " + "RSA PRIVATE KEY-----", "-----BEGIN …"),
+        ("https://me:secret@example.org/x", "://…:…@"),
+    ],
+)
+def test_secrets_of_every_maker(secret, example):
+    [token] = [one for one in scan([b'{"env": "' + secret.encode() + b'"}']) if one.kind == "token"]
+    assert (token.example, token.count, token.key) == (example, 1, "env")
+
+
+@pytest.mark.parametrize(
+    "text", ["https://example.org:443/a@b", "eyJ.py", "std::pair<a>::b@c", "npm_install", "pypi-a"]
+)
+def test_what_looks_like_a_secret_and_is_none(text):
+    assert not [one for one in scan([f'{{"k": "{text}"}}'.encode()]) if one.kind == "token"]

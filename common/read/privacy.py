@@ -69,12 +69,17 @@ _ADDRESS = re.compile(rb"\.\d{1,3}\.\d{1,3}(?![\w.])(?!\.\d)")
 _ADDRESS_START = re.compile(rb"(?:^|[\"'/@ (,\[])((\d{1,3})\.\d{1,3})$")
 _TOKEN = re.compile(
     rb"(?<!\w)(hf_(?=[^\W_]{20})|gh[pousr]_(?=[^\W_]{30})|github_pat_(?=\w{20})|sk-(?=[\w-]{20})"
-    rb"|glpat-(?=\w{16})|xox[abp]-(?=\w{8})|AKIA(?=[A-Z0-9]{16}))[\w-]+"
+    rb"|glpat-(?=\w{16})|xox[abeprs]-(?=\w{8})|xapp-(?=[\w-]{8})|A[KS]IA(?=[A-Z0-9]{16})"
+    rb"|AIza(?=[\w-]{35})|ya29\.(?=[\w-]{20})|npm_(?=[^\W_]{36})|pypi-(?=[\w-]{16})"
+    rb"|eyJ(?=[\w-]{8,500}\.eyJ))[\w-]+"  # two parts of JSON in base64: a JWT
+    rb"|(-----BEGIN )(?=[A-Z ]{0,30}PRIVATE KEY)"
 )
 _TOKEN_STARTS = (
     b"hf_", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"sk-", b"glpat-", b"xox",
-    b"AKIA",
+    b"xapp-", b"AKIA", b"ASIA", b"AIza", b"ya29.", b"npm_", b"pypi-", b"eyJ", b"PRIVATE KEY",
 )  # fmt: skip
+# A name and a password before a host: https://me:secret@host
+_LOGIN = re.compile(rb"(?<=://)[^/\s\"@:\\]{1,80}:[^/\s\"@\\]{1,200}(?=@)")
 _KEY = re.compile(rb'.*"([^"\\]{1,80})"\s*:\s*\[?\s*"', re.S)
 
 Match = tuple[int, str, str, int]  # where it begins, kind, example, where its string goes on
@@ -162,6 +167,9 @@ def _rare(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
     if data.find(b"@", start) >= 0 and "e-mail address" not in full:
         for match in _MAIL.finditer(data, start):
             yield match.start(), "e-mail address", f"{_start(match[0])}@…", match.start()
+    if data.find(b"@", start) >= 0 and b"://" in data and "token" not in full:
+        for match in _LOGIN.finditer(data, start):
+            yield match.start(), "token", "://…:…@", match.start()
 
 
 def _paths(data: bytes, start: int) -> Iterator[Match]:
@@ -203,7 +211,8 @@ def _other(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
                 yield match.start(), "IP address", f"{before[2].decode()}.…", at
     if any(letters in data for letters in _TOKEN_STARTS):
         for match in _TOKEN.finditer(data, start):
-            yield match.start(), "token", f"{match[1].decode()}…", match.start()
+            beginning = (match[1] or match[2]).decode()
+            yield match.start(), "token", f"{beginning}…", match.start()
 
 
 def _start(text: bytes) -> str:
