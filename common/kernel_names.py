@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .cli import UserError, one_line_errors, option, parse
+from .cli import UserError, one_line_errors, option, parse, visible
 from .read.kernel_names import decode, describe
 
 
@@ -31,7 +31,11 @@ def kernel_names(options: Options) -> None:
     for name in names:
         if name.strip():
             kernel = decode(name)
-            print(json.dumps(dataclasses.asdict(kernel)) if options.json else describe(kernel))
+            print(
+                json.dumps(dataclasses.asdict(kernel))
+                if options.json
+                else visible(describe(kernel))
+            )
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ from build import (
     ROOT,
     SOFTMAX,
     forward,
+    kernel,
+    launch,
+    op,
     recording,
     region,
     story,
@@ -162,17 +165,13 @@ def test_a_trace_of_several_labels_is_surveyed(ask, tmp_path):
 
 def test_a_survey_as_json(ask, tmp_path):
     found = json.loads(ask("--json", model(tmp_path))[1])
-    assert list(found) == [
-        "file", "trust", "steps", "labels", "unlabelled_gpu_us", "backward_unlinked_gpu_us",
-        "kernels", "ops", "communication", "gpu", "warnings",
+    assert [(one["name"], one["count"], one["cpu_us"]) for one in found["labels"]] == [
+        ("a", 1, 50), ("b", 2, 60)
     ]  # fmt: skip
-    assert found["labels"] == [
-        {
-            "name": name, "count": count, "cpu_us": cpu, "gpu_us": gpu, "gpu_own_us": gpu,
-            "gpu_other_threads_us": 0.0, "gpu_busy_us": gpu, "backward_gpu_us": None,
-        }
-        for name, count, cpu, gpu in (("a", 1, 50.0, 30.0), ("b", 2, 60.0, 20.0))
-    ]  # fmt: skip
+    for label, us in zip(found["labels"], (30, 20), strict=True):
+        assert label["gpu_us"] == label["gpu_own_us"] == label["gpu_busy_us"] == us
+        assert (label["gpu_other_threads_us"], label["backward_gpu_us"]) == (0, None)
+    assert found["unlabelled_gpu_us"] == 0 and found["backward_unlinked_gpu_us"] is None
     ops = {op["name"]: op for op in found["ops"]}
     assert ops["aten::bmm"] == {
         "name": "aten::bmm", "count": 3, "self_cpu_us": 48.0, "gpu_us": 30.0
@@ -199,9 +198,111 @@ def test_every_field_is_documented_and_every_documented_field_exists(ask, tmp_pa
     assert sorted(documented[1]) == sorted({*region_["steps"][0], *uneven["steps"][0]})
     assert documented[2] == list(survey)
     assert documented[3] == list(survey["gpu"]) == list(region_["gpu"])
-    for name in ("labels", "kernels", "ops"):
+    told = {"Collective name": "all_reduce", "Group size": 2}
+    talk = trace(
+        region(0, 50, "ProfilerStep#1"),
+        launch(1, 1),
+        kernel(1, 100, 5, **told),
+        launch(2, 200),
+        kernel(2, 210, 5),
+    )
+    talking = json.loads(ask("--json", write(tmp_path, talk, "talk.json"))[1])
+    listed = {name: survey[name][0] for name in ("labels", "kernels", "ops")}
+    listed |= {"communication": talking["communication"][0], "steps": talking["steps"][0]}
+    for name, one in listed.items():
         line = re.search(rf"^\| `{name}` \|.*", tables[2], re.M)[0]
-        assert re.findall(r"`(\w+)`", line)[1:] == list(survey[name][0])
+        assert re.findall(r"`(\w+)`", line)[1:] == list(one)
+    line = re.search(r"^\| `idle_by` \|.*", tables[3], re.M)[0]
+    assert re.findall(r"`(\w+)`", line)[1:] == list(talking["gpu"]["idle_by"][0])
+
+
+# ── A survey, or one region ───────────────────────────────────────────────────────────────────────
+
+
+def is_survey(ask, path, *arguments) -> bool:
+    code, out, err = ask("--json", path, *arguments)
+    assert (code, err) == (0, "")
+    return "region" not in json.loads(out)
+
+
+def labelled(*names, more=(), **about):
+    """One forward of 10 µs under each label, and whatever else."""
+    each = [forward(100 + 1000 * n, ("mul", "k", 10), label=name) for n, name in enumerate(names)]
+    return trace(each, more, **about)
+
+
+def unlabelled(us):
+    return op("aten::mm", 90_000, 20), launch(77, 90_001), kernel(77, 90_100, us)
+
+
+@pytest.mark.parametrize(
+    ("content", "survey"),
+    [
+        (labelled("a"), False),
+        (labelled("a", "a"), False),
+        (labelled("a", "b"), True),
+        (labelled(more=unlabelled(5)), True),
+        (labelled("a", more=unlabelled(9)), False),  # most of the GPU's time is its
+        (labelled("a", more=unlabelled(10)), True),
+        (labelled("a", more=region(50_000, 5, "ProfilerStep#3")), False),
+        (labelled("Optimizer.step#SGD.step"), True),
+        (labelled("enumerate(DataLoader)#_Single.__next__"), True),
+        (labelled("nccl:all_reduce"), True),
+        (labelled("fwd", "other", about=story()), False),  # our own says which it is made for
+        (labelled("fwd", more=unlabelled(999), about=story()), False),
+        (trace(region(0, 50, "a"), op("aten::mm", 5, 20)), False),  # without a GPU
+        (trace(region(0, -1, "a"), launch(1, 5), kernel(1, 100, 5)), True),
+    ],
+)
+def test_a_region_comes_unasked_where_it_stands_for_the_whole(ask, tmp_path, content, survey):
+    assert is_survey(ask, write(tmp_path, content)) == survey
+
+
+def test_either_can_be_asked_for(ask, tmp_path):
+    for path in (write(tmp_path, labelled("a")), A):
+        assert not is_survey(ask, path) and is_survey(ask, path, "--survey")
+    two = write(tmp_path, labelled("a", "b"))
+    assert is_survey(ask, two) and not is_survey(ask, two, "--region", "b")
+    loader = write(tmp_path, labelled("enumerate(DataLoader)#x"))
+    assert not is_survey(ask, loader, "--region", "enumerate(DataLoader)#x")
+
+
+def test_a_survey_is_of_one_whole_trace(ask):
+    for more in (["--region", "fwd"], [B]):
+        assert "--survey is of one whole trace" in refused(ask, "--survey", A, *more)
+
+
+def test_a_label_may_be_empty(ask, tmp_path):
+    path = write(tmp_path, labelled("", "b"))
+    found = json.loads(ask("--json", path, "--region", "")[1])
+    assert (found["region"], found["regions"], found["kernels_per_forward"]) == ("", 1, 1)
+
+
+def test_idle_time_is_said_of_a_forward_and_of_the_recording(ask, tmp_path):
+    """One kernel a forward leaves no gap in it."""
+    path = write(tmp_path, trace([forward(100 + 1000 * n, ("mul", "k", 100)) for n in range(3)]))
+    out = ask(path)[1]
+    assert "GPU idle 0 % inside a forward" in out
+    assert "GPU idle 86 % over the recording, between forwards too" in out
+    found = json.loads(ask("--json", path)[1])
+    assert (found["gpu"]["idle_us"], found["gpu_over_recording"]["idle_us"]) == (0, 1800)
+    one = ask(write(tmp_path, trace(forward(100, ("mul", "k", 100)))))[1]
+    assert "over the recording" not in one
+
+
+def test_what_autograd_threads_do_stands_behind_the_label_s_own_steps(ask, tmp_path):
+    node = "autograd::engine::evaluate_function: MmBackward0"
+    path = write(tmp_path, trace(
+        region(0, 300, "backward"), op("aten::ones_like", 2, 9), launch(1, 5), kernel(1, 500, 3),
+        op(node, 50, 50, thread=77), launch(2, 60, thread=77), kernel(2, 510, 40, NVJET),
+    ))  # fmt: skip
+    out = ask(path)[1]
+    assert out.index("ones_like") < out.index("for it, on autograd threads") < out.index("MmBackw")
+    assert "1 kernel a forward (1 forward) · GPU 3 µs + 40 µs on autograd threads" in out
+    found = json.loads(ask("--json", path)[1])
+    assert (found["gpu_own_us"], found["gpu_other_threads_us"]) == (3, 40)
+    assert (found["kernels_per_forward"], found["cuda_us_per_forward"]) == (1, 3)
+    assert [step["us"] for step in found["other_threads_steps"]] == [40]
 
 
 # ── Damaged and huge files ────────────────────────────────────────────────────────────────────────
@@ -398,7 +499,7 @@ def test_a_report_fits_a_terminal(tmp_path, columns):
 
 
 def test_progress_shows_on_a_terminal_and_goes_away(tmp_path):
-    path = write(tmp_path, trace([forward(100 + 900 * n, ("mul", "k", 5)) for n in range(5000)]))
+    path = write(tmp_path, trace([forward(100 + 900 * n, ("mul", "k", 5)) for n in range(4200)]))
     assert path.stat().st_size > 3_000_000
     soon = on_terminal(100, path)
     assert "reading" not in soon
@@ -406,7 +507,7 @@ def test_progress_shows_on_a_terminal_and_goes_away(tmp_path):
     shares = [int(share) for share in re.findall(r"\r\x1b\[Kreading (\d+) % …", shown)]
     assert len(shares) >= 3 and shares == sorted(shares) and shares[-1] == 100
     before, after = shown.rsplit("\r\x1b[K", 1)
-    assert "reading" not in after and "5000 forwards" in after and "5000" not in before
+    assert "reading" not in after and "4200 forwards" in after and "4200" not in before
 
 
 def test_looking_takes_under_half_of_importing_torch():

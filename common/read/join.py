@@ -189,7 +189,7 @@ class Working:
 class Placed:
     threads: dict[Thread, Working]
     moved: int  # calls that the id puts elsewhere than time and thread do
-    unknown: set[int]  # calls, by `id`, that the two witnesses put in different places
+    unknown: set[int]  # calls, by `id`, that ops of several processes may have made: with each
 
 
 def place(trace: Trace, joined: Joined, lanes: Lanes) -> Placed:
@@ -239,6 +239,7 @@ def _ask_ids(
             moves.append((call, *near[0]))
         elif len({span.thread[0] for span, _ in near}) > 1:
             unknown.add(id(call))
+            moves += [(call, *one) for one in near]  # it may count for each of them
         # What several ops of one process carry names none of them: time and thread stand.
     if moves:
         gone = {id(call) for call, _, _ in moves}
@@ -251,7 +252,8 @@ def _ask_ids(
             working.ops.append(_index(lanes, span) if is_op else -1)
         for thread in {span.thread for _, span, _ in moves}:
             threads[thread].sort()
-    return Placed(threads, len(moves), unknown)
+    moved = sum(id(call) not in unknown for call, _, _ in moves)
+    return Placed(threads, moved, unknown)
 
 
 def _encloses(span: Span, call: Call) -> bool:

@@ -38,8 +38,15 @@ class Linked:
         for event in (*self.joined.leaked, *self.joined.undecided):
             if id(event) not in self.timeless:
                 yield Launched(event, None, None)
+        unknown = self.placed.unknown  # these stand in several places
+        for call_id in unknown:
+            for event in self.joined.answers.get(call_id, ()):
+                if id(event) not in self.timeless:
+                    yield Launched(event, None, None)
         for thread, working in self.placed.threads.items():
             for call in working.calls:
+                if unknown and id(call) in unknown:
+                    continue
                 for event in self.joined.answers.get(id(call), ()):
                     if id(event) not in self.timeless:
                         yield Launched(event, call, thread)

@@ -612,7 +612,7 @@ def _elsewhere(linked: Linked, ranges: Sequence[Span], counted: set[int]) -> int
         if thread in own or (of is not None and of not in processes):
             continue
         for call, moment in zip(working.calls, working.moments, strict=True):
-            if id(call) not in counted:
+            if id(call) not in counted and id(call) not in linked.placed.unknown:
                 events = len(joined.answers.get(id(call), ()))
                 uncounted[of] += [moment] * events
     found = 0

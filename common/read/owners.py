@@ -249,7 +249,8 @@ class Links:
             key = node.span.thread[0], node.forward_thread or 0
             if key not in self._thread:
                 for thread in self.forward_threads:
-                    if thread[0] == key[0] and (thread, node.sequence) in self._forward:
+                    forward = self._forward.get((thread, node.sequence))
+                    if thread[0] == key[0] and forward and forward.start <= node.span.start:
                         unsure[key][thread] += 1
         for key, counts in unsure.items():
             first, *others = counts.most_common(2)

@@ -12,6 +12,7 @@ from statistics import median_low
 
 import msgspec
 
+from ..cli import visible
 from ..compare.variants import Group, Refused, Sweep, Variant
 from ..compare.worth import worth_seeing
 from ..read.kernel_names import brief
@@ -93,7 +94,7 @@ def page(
 
 
 def _text(words: object) -> str:
-    return escape(str(words), quote=True)
+    return escape(visible(str(words)), quote=True)
 
 
 # ── Lanes ─────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..cli import shown, typed
+from ..cli import shown, typed, visible
 from ..compare.claims import Answered
 from ..compare.compared import Compared
 from ..compare.graphs import eager_steps, has_graph
@@ -282,11 +282,11 @@ def show_files(
     ]
     print_plain(out)
     for name, text in lines:
-        out.print(Text(f"{name:6} {text}"), soft_wrap=True)
+        out.print(Text(f"{name:6} {visible(text)}"), soft_wrap=True)
 
 
 def show_link(out: Console, link: str) -> None:
-    out.print(Text(f"shared {link}"), soft_wrap=True)
+    out.print(Text(f"shared {visible(link)}"), soft_wrap=True)
 
 
 def _folder(trace: Path) -> str:
