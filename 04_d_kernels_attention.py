@@ -34,6 +34,8 @@ import triton
 import triton.language as tl
 
 LOG2_E = math.log2(math.e)
+LIMIT = tl.constexpr(2.0**120)  # of a row's sum: 1 / sum must stay a normal number
+LOWEST = tl.constexpr(-3e38)
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
@@ -41,12 +43,13 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 def attend(
     acc, row_max, row_sum, q, k_ptr, v_ptr, stride_k, stride_v, seq, rows, start, stop,
     SCALE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
-    DIAGONAL: tl.constexpr,
+    MASKED: tl.constexpr, ONLINE: tl.constexpr,
 ):  # fmt: skip
-    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time: online softmax.
+    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time; no score is stored.
 
-    acc holds the weighted sum of values so far, in units of exp2(row_max). When a tile raises a
-    row's maximum, what is there shrinks. So no score is ever stored, and the result is the same.
+    acc holds the weighted sum of values so far, in units of exp2(row_max), and each column of
+    row_sum the sum of the weights. ONLINE: when a tile raises a row's maximum, what is there
+    shrinks. Otherwise row_max stays, whatever the tile holds.
     """
     columns = tl.arange(0, BLOCK_N)
     dims = tl.arange(0, BLOCK_D)
@@ -56,7 +59,7 @@ def attend(
         k_ptrs = k_ptr + (n + columns)[None, :] * stride_k + dims[:, None]
         v_ptrs = v_ptr + (n + columns)[:, None] * stride_v + dims[None, :]
         # Only diagonal tiles can pass the end; only head dims that are no power of two the side.
-        if DIAGONAL:
+        if MASKED:
             k_mask = ((n + columns) < seq)[None, :] & (dims < HEAD_DIM)[:, None]
             v_mask = ((n + columns) < seq)[:, None] & (dims < HEAD_DIM)[None, :]
             k = tl.load(k_ptrs, mask=k_mask, other=0.0)
@@ -68,15 +71,19 @@ def attend(
             k = tl.load(k_ptrs)
             v = tl.load(v_ptrs)
         scores = tl.dot(q, k)  # Tensor Cores; BLOCK_M × BLOCK_N floats, all of them in registers
-        if DIAGONAL:
+        if MASKED:
             scores = tl.where(rows[:, None] >= (n + columns)[None, :], scores, float("-inf"))
+        if ONLINE:
+            new_max = tl.maximum(row_max, tl.max(scores, 1) * SCALE)
+            # Nothing but -inf so far: with any number as the maximum, weights are 0 and not NaN.
+            new_max = tl.where(new_max == float("-inf"), LOWEST, new_max)
+            shrink = tl.math.exp2(row_max - new_max)[:, None]
+            acc, row_sum, row_max = acc * shrink, row_sum * shrink, new_max
         # exp(x · scale) = exp2(x · scale · log2 e): the GPU has an instruction for exp2 alone.
-        new_max = tl.maximum(row_max, tl.max(scores, 1) * SCALE)
-        weights = tl.math.exp2(scores * SCALE - new_max[:, None])
-        shrink = tl.math.exp2(row_max - new_max)
-        row_sum = row_sum * shrink + tl.sum(weights, 1)
-        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
-        row_max = new_max
+        weights = tl.math.exp2(scores * SCALE - row_max[:, None]).to(v.dtype)
+        # Tensor Cores add the weights up too, as rounded as they multiply the values.
+        row_sum = tl.dot(weights, tl.full([BLOCK_N, 8], 1.0, v.dtype), row_sum)
+        acc = tl.dot(weights, v, acc)
     return acc, row_max, row_sum
 
 
@@ -88,11 +95,19 @@ def flash_attention_triton(
     heads, group, seq, SCALE: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_M rows of one head, and only the keys that those rows may see."""
+    """One program: BLOCK_M rows of one head, and only the keys that those rows may see.
+
+    Whatever is subtracted from all scores of a row cancels in softmax; the maximum only keeps the
+    numbers small. So the tiles on the diagonal give each row a maximum, and the loop over all the
+    others, which takes nearly all the time, subtracts that one and never looks for a larger. Rows
+    whose later scores were so much larger that a number overflowed are done again, with a maximum
+    that follows.
+    """
     # Programs start along the first axis of the grid (all heads) before the second (row tiles).
     # Counting the tiles down starts every head's longest rows first; short ones fill the gaps.
     batch, head = tl.program_id(0) // heads, tl.program_id(0) % heads
     first = (tl.num_programs(1) - 1 - tl.program_id(1)) * BLOCK_M
+    stop = min(first + BLOCK_M, seq)
     q_ptr += batch.to(tl.int64) * stride_qb + head.to(tl.int64) * stride_qh
     k_ptr += batch.to(tl.int64) * stride_kb + (head // group).to(tl.int64) * stride_kh
     v_ptr += batch.to(tl.int64) * stride_vb + (head // group).to(tl.int64) * stride_vh
@@ -101,19 +116,27 @@ def flash_attention_triton(
     rows, dims = first + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
     inside = (rows < seq)[:, None] & (dims < HEAD_DIM)[None, :]
     q = tl.load(q_ptr + rows[:, None] * stride_qs + dims[None, :], mask=inside, other=0.0)
-    acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    row_max = tl.full([BLOCK_M], float("-inf"), tl.float32)
-    row_sum = tl.zeros([BLOCK_M], tl.float32)
-    # Below the diagonal no mask is needed: the loop that takes nearly all the time has none.
+    no_acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+    no_max = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    no_sum = tl.zeros([BLOCK_M, 8], tl.float32)
     acc, row_max, row_sum = attend(
-        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
-        0, first, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, False,
+        no_acc, no_max, no_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
+        first, stop, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True, True,
     )  # fmt: skip
-    acc, row_max, row_sum = attend(
+    acc, row_max, row_sum = attend(  # below the diagonal, where no mask is needed either
         acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
-        first, min(first + BLOCK_M, seq), SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True,
+        0, first, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, False, False,
     )  # fmt: skip
-    out = (acc / row_sum[:, None]).to(out_ptr.dtype.element_ty)
+    # 0 · x is NaN where x is infinite or NaN, and no comparison with NaN is true.
+    held = (tl.max(row_sum, 1) < LIMIT) & (tl.sum(acc * 0.0, 1) == 0.0)
+    if tl.min(held.to(tl.int32), 0) == 0:
+        acc, row_max, row_sum = attend(
+            no_acc, no_max, no_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
+            0, stop, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True, True,
+        )  # fmt: skip
+    total = tl.max(row_sum, 1)
+    total = tl.where(total == 0.0, 1.0, total)  # nothing but -inf in the row: zeros
+    out = (acc / total[:, None]).to(out_ptr.dtype.element_ty)
     tl.store(out_ptr + rows[:, None] * stride_os + dims[None, :], out, mask=inside)
 
 

@@ -24,6 +24,8 @@ the one before has issued its own. While one has the tensor cores, the others ha
 """
 
 import math
+from functools import lru_cache
+from threading import get_ident
 
 import torch
 import triton
@@ -32,6 +34,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
     fence_async_shared,
     mbarrier,
+    mma_v2,
     tma,
     warpgroup_mma,
     warpgroup_mma_wait,
@@ -44,6 +47,8 @@ ROWS = gl.constexpr(64)  # query rows of one warpgroup: the M of one wgmma instr
 # Triton 3.9 renamed the two TMA copies.
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
+barrier = getattr(gl, "barrier", None) or gl.thread_barrier
+LIMIT = gl.constexpr(2.0**120)
 
 
 @gluon.jit
@@ -125,6 +130,80 @@ def _load_q(q_desc, q_smem, bar, z, heads, row, pred):
 
 
 @gluon.jit
+def _sum_weights(sums, p, row_sum, p32, ones, sum_layout: gl.constexpr, SUM: gl.constexpr):
+    if SUM == 2:
+        sums = mma_v2(gl.convert_layout(p, gl.DotOperandLayout(0, sum_layout, 2)), ones, sums)
+    elif SUM == 0:
+        row_sum += gl.sum(p32, 1)
+    else:
+        row_sum += gl.sum(p32.to(p.dtype).to(gl.float32), 1)
+    return sums, row_sum
+
+
+@gluon.jit
+def _fetch(desc, batch, head, row, smem, bar, fetched):
+    """Bring one tile of keys or values into smem, and wait for it. fetched: copies on bar so far."""
+    barrier()  # every warp has let go of what was there
+    mbarrier.expect(bar, smem.shape[2] * smem.shape[3] * 2)
+    tma_load(desc, [batch, head, row, 0], bar, smem)
+    mbarrier.wait(bar, fetched & 1)
+    return fetched + 1
+
+
+@gluon.jit
+def _online(
+    q_smem,
+    kv_smem,
+    k_desc,
+    v_desc,
+    bar,
+    fetched,
+    batch,
+    head,
+    row0,
+    scale_log2,
+    s_layout: gl.constexpr,
+    o_layout: gl.constexpr,
+):
+    """The same 64 rows with the online softmax: slow, and right whatever the scores are.
+
+    One tile of 64 keys at a time, through the buffer of the output: its keys, then its values. A row
+    that has seen only -inf so far keeps a reference of 0: exp2(-inf - 0) is 0, exp2(-inf + inf) NaN.
+    Returns (output before the division, row sums, fetched).
+    """
+    D: gl.constexpr = kv_smem.shape[3]
+    B: gl.constexpr = kv_smem.shape[2]
+    dtype: gl.constexpr = kv_smem.dtype
+    p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
+    rows = row0 + gl.arange(0, ROWS, gl.SliceLayout(1, s_layout))
+    row_max = gl.full([ROWS], float("-inf"), gl.float32, gl.SliceLayout(1, s_layout))
+    row_sum = gl.full([ROWS], 0.0, gl.float32, gl.SliceLayout(1, s_layout))
+    acc = gl.zeros([ROWS, D], gl.float32, o_layout)
+    q = q_smem.reshape([ROWS, D])
+    kv = kv_smem.reshape([B, D])
+    for n in range(0, row0 + ROWS, B):
+        fetched = _fetch(k_desc, batch, head, n, kv_smem, bar, fetched)
+        zero = gl.zeros([ROWS, B], gl.float32, s_layout)
+        s = warpgroup_mma(q, kv.permute((1, 0)), zero, use_acc=False, is_async=True)
+        s = warpgroup_mma_wait(0, deps=[s])
+        cols = n + gl.arange(0, B, gl.SliceLayout(0, s_layout))
+        s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
+        new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
+        ref = gl.where(new_max == float("-inf"), 0.0, new_max)
+        p32 = gl.exp2(s * scale_log2 - gl.expand_dims(ref, 1))
+        shrink = gl.exp2(row_max - ref)
+        row_max = new_max
+        row_sum = row_sum * shrink + gl.sum(p32, 1)
+        acc = acc * gl.expand_dims(gl.convert_layout(shrink, gl.SliceLayout(1, o_layout)), 1)
+        fetched = _fetch(v_desc, batch, head, n, kv_smem, bar, fetched)
+        acc = warpgroup_mma(gl.convert_layout(p32.to(dtype), p_layout), kv, acc, is_async=True)
+        acc = warpgroup_mma_wait(0, deps=[acc])
+    barrier()
+    total = gl.where(row_sum == 0.0, 1.0, row_sum)  # nothing but -inf in the row: zeros
+    return acc, gl.convert_layout(total, gl.SliceLayout(1, o_layout)), fetched
+
+
+@gluon.jit
 def _consumer(
     args,
     W: gl.constexpr,
@@ -132,10 +211,15 @@ def _consumer(
     SPLIT: gl.constexpr,
     Q_IN_REGS: gl.constexpr,
     IN_TURN: gl.constexpr,
+    QS: gl.constexpr,
+    SUM: gl.constexpr,
+    GUARD: gl.constexpr,
 ):
     """Warpgroup W: 64 rows of each tile. Scores, weights and output never leave its registers."""
     (
         q_desc,
+        k_desc,
+        v_desc,
         out_desc,
         q_smem,
         o_smem,
@@ -147,7 +231,9 @@ def _consumer(
         k_empty,
         v_empty,
         turn,
+        again,
         heads,
+        group,
         heads_total,
         tiles,
         row_blocks,
@@ -160,24 +246,37 @@ def _consumer(
     dtype: gl.constexpr = k_smem.dtype
     # Registers a thread: scores N/2, output D/2, weights (16 bit) N/4, Q (if kept) D/4.
     s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    s64_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
     o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     q_layout: gl.constexpr = gl.DotOperandLayout(0, s_layout, 2)
     p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
     s_rows: gl.constexpr = gl.SliceLayout(1, s_layout)
     o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
+    sum_layout: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [4, 1], [16, 8])
     o_zero = gl.zeros([ROWS, D], gl.float32, o_layout)
     s_zero = gl.zeros([ROWS, N], gl.float32, s_layout)
+    ones = gl.full([N, 8], 1.0, dtype, gl.DotOperandLayout(1, sum_layout, 2))
+    no_sums = gl.zeros([ROWS, 8], gl.float32, sum_layout)
 
     rounds = _rounds(tiles)
     z, m = _tile(0, heads_total, row_blocks)
     row0 = _first_row(0, m, W, NUM_WG)
     _load_q(q_desc, q_smem.index(W), q_full.index(W), z, heads, row0, True)
     it = 0  # K/V tiles consumed so far: the ring's position, in step with the producer's
+    fetched = 0
     for r in range(rounds):
         z, m = _tile(r, heads_total, row_blocks)
         row0 = _first_row(r, m, W, NUM_WG)
         end = it + (m * M + M + N - 1) // N
         first = end - (row0 + ROWS + N - 1) // N
+        zn, mn = _tile(r + 1, heads_total, row_blocks)
+        next_row = _first_row(r + 1, mn, W, NUM_WG)
+        if QS == 2:
+            q_here = q_smem.index(W + (r % 2) * NUM_WG)
+            q_next = q_smem.index(W + ((r + 1) % 2) * NUM_WG)
+        else:
+            q_here = q_smem.index(W)
+            q_next = q_here
         for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
             mbarrier.wait(k_full.index(i % STAGES), (i // STAGES) & 1)
             if IN_TURN:
@@ -189,10 +288,12 @@ def _consumer(
                 mbarrier.arrive(v_empty.index(i % STAGES))
 
         mbarrier.wait(q_full.index(W), r & 1)
+        if QS == 2:
+            _load_q(q_desc, q_next, q_full.index(W), zn, heads, next_row, r + 1 < rounds)
         if Q_IN_REGS:  # a wgmma can take its left side from registers: half the shared reads
-            q = q_smem.index(W).reshape([ROWS, D]).load(q_layout)
+            q = q_here.reshape([ROWS, D]).load(q_layout)
         else:
-            q = q_smem.index(W).reshape([ROWS, D])
+            q = q_here.reshape([ROWS, D])
 
         # The diagonal tile comes first: the only one that needs a mask.
         stage = first % STAGES
@@ -214,10 +315,11 @@ def _consumer(
         rows = row0 + gl.arange(0, ROWS, s_rows)
         cols = (end - 1 - first) * N + gl.arange(0, N, gl.SliceLayout(0, s_layout))
         s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
-        row_max = gl.max(s, 1) * scale_log2
-        p32 = gl.exp2(s * scale_log2 - gl.expand_dims(row_max, 1))
-        row_sum = gl.sum(p32, 1)
+        ref = gl.expand_dims(gl.max(s, 1) * scale_log2, 1)
+        p32 = gl.exp2(s * scale_log2 - ref)
         p = gl.convert_layout(p32.to(dtype), p_layout)
+        row_sum = gl.zeros([ROWS], gl.float32, s_rows)
+        sums, row_sum = _sum_weights(no_sums, p, row_sum, p32, ones, sum_layout, SUM)
         acc = o_zero
 
         for i in range(first + 1, end):
@@ -237,27 +339,44 @@ def _consumer(
             s = warpgroup_mma_wait(1, deps=[s_next])  # Q K is done, P V may still run
             if SPLIT:
                 mbarrier.arrive(k_empty.index(stage))
-            new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
-            p32 = gl.exp2(s * scale_log2 - gl.expand_dims(new_max, 1))
-            shrink = gl.exp2(row_max - new_max)
-            row_max = new_max
-            row_sum = row_sum * shrink + gl.sum(p32, 1)
+            p32 = gl.exp2(s * scale_log2 - ref)
             acc = warpgroup_mma_wait(0, deps=[o_next])
             mbarrier.arrive(v_empty.index(before))
-            acc = acc * gl.expand_dims(gl.convert_layout(shrink, o_rows), 1)
             p = gl.convert_layout(p32.to(dtype), p_layout)
+            sums, row_sum = _sum_weights(sums, p, row_sum, p32, ones, sum_layout, SUM)
 
-        # Every product with Q is done: fetch the next tile's Q behind the last P V and the store.
-        zn, mn = _tile(r + 1, heads_total, row_blocks)
-        next_row = _first_row(r + 1, mn, W, NUM_WG)
         stage = (end - 1) % STAGES
         if SPLIT:
             mbarrier.wait(v_full.index(stage), ((end - 1) // STAGES) & 1)
         o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
+        if SUM == 2:
+            total = gl.convert_layout(gl.sum(sums, 1) * 0.125, o_rows)
+        else:
+            total = gl.convert_layout(row_sum, o_rows)
         acc = warpgroup_mma_wait(0, deps=[o_next])
         mbarrier.arrive(v_empty.index(stage))
-        _load_q(q_desc, q_smem.index(W), q_full.index(W), zn, heads, next_row, r + 1 < rounds)
-        total = gl.convert_layout(row_sum, o_rows)
+        if GUARD:
+            # 0 · x is NaN where x is infinite or NaN. Comparisons with NaN are false.
+            lost = gl.sum(acc * 0.0, 1)
+            good = (total < LIMIT) & (lost == 0.0)
+            if gl.min(good.to(gl.int32), 0) == 0:
+                tma.store_wait(0)
+                acc, total, fetched = _online(
+                    q_here,
+                    o_smem.index(W),
+                    k_desc,
+                    v_desc,
+                    again.index(W),
+                    fetched,
+                    z // heads,
+                    (z % heads) // group,
+                    row0,
+                    scale_log2,
+                    s64_layout,
+                    o_layout,
+                )
+        if QS == 1:
+            _load_q(q_desc, q_next, q_full.index(W), zn, heads, next_row, r + 1 < rounds)
         out = (acc * gl.expand_dims(1.0 / total, 1)).to(dtype)
         tma.store_wait(0)  # the previous tile's output has left the buffer
         o_smem.index(W).reshape([ROWS, D]).store(out)
@@ -273,6 +392,8 @@ def flash_attention_gluon(
     k_desc,
     v_desc,
     out_desc,
+    k64_desc,
+    v64_desc,
     heads,
     group,
     heads_total,
@@ -286,12 +407,15 @@ def flash_attention_gluon(
     SPLIT: gl.constexpr,
     Q_IN_REGS: gl.constexpr,
     IN_TURN: gl.constexpr,
+    QS: gl.constexpr,
+    SUM: gl.constexpr,
+    GUARD: gl.constexpr,
     REGS: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     dtype: gl.constexpr = k_desc.dtype
     bar: gl.constexpr = mbarrier.MBarrierLayout()
-    q_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], q_desc.layout)
+    q_smem = gl.allocate_shared_memory(dtype, [QS * NUM_WG, 1, 1, ROWS, D], q_desc.layout)
     o_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], out_desc.layout)
     k_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], v_desc.layout)
@@ -299,6 +423,7 @@ def flash_attention_gluon(
     k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
     k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
     turn = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
+    again = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
     if SPLIT:
         v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
         v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
@@ -308,6 +433,7 @@ def flash_attention_gluon(
     for i in gl.static_range(NUM_WG):
         mbarrier.init(q_full.index(i), count=1)
         mbarrier.init(turn.index(i), count=1)
+        mbarrier.init(again.index(i), count=1)
     for i in gl.static_range(STAGES):
         mbarrier.init(k_full.index(i), count=1)
         mbarrier.init(k_empty.index(i), count=NUM_WG)
@@ -317,8 +443,17 @@ def flash_attention_gluon(
     fence_async_shared()
     mbarrier.arrive(turn.index(0), pred=IN_TURN)
 
+    if N == 64:
+        k_again = k_desc
+        v_again = v_desc
+    else:
+        k_again = k64_desc
+        v_again = v64_desc
+
     c = (
         q_desc,
+        k_again,
+        v_again,
         out_desc,
         q_smem,
         o_smem,
@@ -330,7 +465,9 @@ def flash_attention_gluon(
         k_empty,
         v_empty,
         turn,
+        again,
         heads,
+        group,
         heads_total,
         tiles,
         row_blocks,
@@ -355,8 +492,8 @@ def flash_attention_gluon(
     if NUM_WG == 2:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 1],
@@ -365,9 +502,9 @@ def flash_attention_gluon(
     elif NUM_WG == 3:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 4, 1],
@@ -376,10 +513,10 @@ def flash_attention_gluon(
     else:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 4, 4, 1],
@@ -395,9 +532,9 @@ def config_for(head_dim, seq):
     """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS, IN_TURN): the best measured on an H200."""
     if head_dim == 64:
         if seq >= 8192:
-            return 3, 128, 2, True, False, True
-        return 4, 64, 6, False, False, seq >= 4096
-    return (2, 64, 4, False, True, False) if seq <= 1024 else (2, 128, 2, True, True, False)
+            return 3, 128, 2, True, False, True, 2, 2, True
+        return 4, 64, 6, False, False, seq >= 4096, 2, 2, True
+    return (2, 64, 4, False, True, False, 2, 2, True) if seq <= 1024 else (2, 128, 2, True, True, False, 2, 2, True)
 
 
 def why_not(head_dim: int, dtype: str) -> str | None:
@@ -423,33 +560,87 @@ def in_words(head_dim: int, seq: int) -> str:
 
 def attention(q, k, v, config=None):
     """Causal attention of ``[batch, heads, seq, head_dim]``; k and v may have fewer heads (GQA)."""
-    batch, heads, seq, head_dim = q.shape
     out = torch.empty_like(q)
-    wgs, n, stages, split, q_regs, in_turn = config or config_for(head_dim, seq)
-    regs, at_launch = REGISTERS[wgs]
-    row_blocks = triton.cdiv(seq, 64 * wgs)
-    tiles = batch * heads * row_blocks
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    flash_attention_gluon[(min(tiles, sms),)](
-        _desc(q, 64),
-        _desc(k, n),
-        _desc(v, n),
-        _desc(out, 64),
-        heads,
-        heads // k.shape[1],
-        batch * heads,
-        tiles,
-        row_blocks,
-        LOG2_E / math.sqrt(head_dim),
-        NUM_WG=wgs,
-        N=n,
-        D=head_dim,
-        STAGES=stages,
-        SPLIT=split,
-        Q_IN_REGS=q_regs,
-        IN_TURN=in_turn,
-        REGS=regs,
-        num_warps=4,
-        maxnreg=at_launch,
-    )
+    if torch.compiler.is_compiling():
+        _Launch(q.shape, k.shape, config)(q, k, v, out)
+    else:
+        _launch(
+            q.shape, k.shape, q.stride(), k.stride(), v.stride(), out.stride(), q.dtype,
+            q.get_device(), config, get_ident(),
+        )(q, k, v, out)  # fmt: skip
     return out
+
+
+class _Launch:
+    """What a launch needs beside the tensors: it is the same for all tensors of the same shapes,
+    strides and dtype, and costs the CPU more to make than the launch itself."""
+
+    def __init__(self, q_shape, k_shape, config=None):
+        batch, heads, seq, head_dim = q_shape
+        wgs, n, stages, split, q_regs, in_turn, qs, total, guard = config or config_for(head_dim, seq)
+        regs, at_launch = REGISTERS[wgs]
+        row_blocks = triton.cdiv(seq, 64 * wgs)
+        tiles = batch * heads * row_blocks
+        self.n = n
+        self.grid = (min(tiles, _multiprocessors()), 1, 1)
+        self.arguments = (
+            heads,
+            heads // k_shape[1],
+            batch * heads,
+            tiles,
+            row_blocks,
+            LOG2_E / math.sqrt(head_dim),
+        )
+        self.constants = {
+            "NUM_WG": wgs,
+            "N": n,
+            "D": head_dim,
+            "STAGES": stages,
+            "SPLIT": split,
+            "Q_IN_REGS": q_regs,
+            "IN_TURN": in_turn,
+            "QS": qs,
+            "SUM": total,
+            "GUARD": guard,
+            "REGS": regs,
+            "num_warps": 4,
+        }
+        self.at_launch = at_launch
+        self.again = None
+
+    def __call__(self, q, k, v, out):
+        if self.again is None:
+            descs = [_desc(q, 64), _desc(k, self.n), _desc(v, self.n), _desc(out, 64)]
+            if self.n > 64:
+                descs += [_desc(k, 64), _desc(v, 64)]
+            else:
+                descs += [None, None]
+            compiled = flash_attention_gluon[self.grid](
+                *descs, *self.arguments, **self.constants, maxnreg=self.at_launch
+            )
+            if torch.compiler.is_compiling():
+                return
+            self.again = compiled[self.grid]
+            self.all = (*descs, *self.arguments, *self.constants.values())
+            self.bases = descs
+        else:
+            try:
+                for desc, tensor in zip(self.bases, (q, k, v, out, k, v), strict=True):
+                    if desc is not None:
+                        desc.base = tensor
+                self.again(*self.all)
+            finally:
+                pass
+        for desc in self.bases:
+            if desc is not None:
+                desc.base = None
+
+
+@lru_cache(maxsize=64)
+def _launch(q_shape, k_shape, q_strides, k_strides, v_strides, out_strides, dtype, device, config, thread):
+    return _Launch(q_shape, k_shape, config)
+
+
+@lru_cache
+def _multiprocessors():
+    return torch.cuda.get_device_properties().multi_processor_count
