@@ -34,7 +34,6 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
     fence_async_shared,
     mbarrier,
-    mma_v2,
     tma,
     warpgroup_mma,
     warpgroup_mma_wait,
@@ -48,7 +47,8 @@ ROWS = gl.constexpr(64)  # query rows of one warpgroup: the M of one wgmma instr
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier
-LIMIT = gl.constexpr(2.0**120)
+LIMIT_BF16 = gl.constexpr(2.0**120)
+LIMIT_FP16 = gl.constexpr(2.0**15)
 
 
 @gluon.jit
@@ -124,25 +124,32 @@ def _producer(args, NUM_WG: gl.constexpr, SPLIT: gl.constexpr):
 
 
 @gluon.jit
-def _load_q(q_desc, q_smem, bar, z, heads, row, pred):
+def _load_q(q_desc, q_smem, bar, batch, head, row, pred):
     mbarrier.expect(bar, ROWS * q_smem.shape[3] * 2, pred=pred)
-    tma_load(q_desc, [z // heads, z % heads, row, 0], bar, q_smem, pred=pred)
+    tma_load(q_desc, [batch, head, row, 0], bar, q_smem, pred=pred)
 
 
 @gluon.jit
-def _sum_weights(sums, p, row_sum, p32, ones, sum_layout: gl.constexpr, SUM: gl.constexpr):
-    if SUM == 2:
-        sums = mma_v2(gl.convert_layout(p, gl.DotOperandLayout(0, sum_layout, 2)), ones, sums)
-    elif SUM == 0:
-        row_sum += gl.sum(p32, 1)
-    else:
-        row_sum += gl.sum(p32.to(p.dtype).to(gl.float32), 1)
-    return sums, row_sum
+def _or(a, b):
+    return a | b
+
+
+@gluon.jit
+def _own_sum(x):
+    """[rows, columns] to [rows, 4]: each thread adds up the columns that it holds; no shuffles."""
+    return gl.sum(gl.sum(x.reshape([x.shape[0], x.shape[1] // 8, 4, 2]), 3), 1)
+
+
+@gluon.jit
+def _cut(x, dtype: gl.constexpr):
+    """Without the bits that dtype cannot hold: what is summed is then what is multiplied."""
+    keep: gl.constexpr = -65536 if dtype == gl.bfloat16 else -8192
+    return (x.to(gl.int32, bitcast=True) & keep).to(gl.float32, bitcast=True)
 
 
 @gluon.jit
 def _fetch(desc, batch, head, row, smem, bar, fetched):
-    """Bring one tile of keys or values into smem, and wait for it. fetched: copies on bar so far."""
+    """Bring one tile into smem and wait for it. Returns the copies on bar so far."""
     barrier()  # every warp has let go of what was there
     mbarrier.expect(bar, smem.shape[2] * smem.shape[3] * 2)
     tma_load(desc, [batch, head, row, 0], bar, smem)
@@ -151,30 +158,20 @@ def _fetch(desc, batch, head, row, smem, bar, fetched):
 
 
 @gluon.jit
-def _online(
-    q_smem,
-    kv_smem,
-    k_desc,
-    v_desc,
-    bar,
-    fetched,
-    batch,
-    head,
-    row0,
-    scale_log2,
-    s_layout: gl.constexpr,
-    o_layout: gl.constexpr,
-):
-    """The same 64 rows with the online softmax: slow, and right whatever the scores are.
+def _online(q_smem, kv_smem, k_desc, v_desc, bar, fetched, batch, head, row0, scale_log2):
+    """64 rows with the online softmax: slow, and right whatever the scores are.
 
-    One tile of 64 keys at a time, through the buffer of the output: its keys, then its values. A row
-    that has seen only -inf so far keeps a reference of 0: exp2(-inf - 0) is 0, exp2(-inf + inf) NaN.
-    Returns (output before the division, row sums, fetched).
+    One tile of 64 keys at a time: its keys, then its values, through the same buffer. A row that has
+    seen only -inf so far is given 0 as its maximum: exp2(-inf - 0) is 0, exp2(-inf + inf) is NaN.
+    Returns (output, fetched).
     """
     D: gl.constexpr = kv_smem.shape[3]
     B: gl.constexpr = kv_smem.shape[2]
     dtype: gl.constexpr = kv_smem.dtype
+    s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B, 16])
+    o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
+    o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
     rows = row0 + gl.arange(0, ROWS, gl.SliceLayout(1, s_layout))
     row_max = gl.full([ROWS], float("-inf"), gl.float32, gl.SliceLayout(1, s_layout))
     row_sum = gl.full([ROWS], 0.0, gl.float32, gl.SliceLayout(1, s_layout))
@@ -190,17 +187,16 @@ def _online(
         s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
         new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
         ref = gl.where(new_max == float("-inf"), 0.0, new_max)
-        p32 = gl.exp2(s * scale_log2 - gl.expand_dims(ref, 1))
+        p = gl.exp2(s * scale_log2 - gl.expand_dims(ref, 1))
         shrink = gl.exp2(row_max - ref)
         row_max = new_max
-        row_sum = row_sum * shrink + gl.sum(p32, 1)
-        acc = acc * gl.expand_dims(gl.convert_layout(shrink, gl.SliceLayout(1, o_layout)), 1)
+        row_sum = row_sum * shrink + gl.sum(p, 1)
+        acc = acc * gl.expand_dims(gl.convert_layout(shrink, o_rows), 1)
         fetched = _fetch(v_desc, batch, head, n, kv_smem, bar, fetched)
-        acc = warpgroup_mma(gl.convert_layout(p32.to(dtype), p_layout), kv, acc, is_async=True)
+        acc = warpgroup_mma(gl.convert_layout(p.to(dtype), p_layout), kv, acc, is_async=True)
         acc = warpgroup_mma_wait(0, deps=[acc])
-    barrier()
     total = gl.where(row_sum == 0.0, 1.0, row_sum)  # nothing but -inf in the row: zeros
-    return acc, gl.convert_layout(total, gl.SliceLayout(1, o_layout)), fetched
+    return acc * gl.expand_dims(1.0 / gl.convert_layout(total, o_rows), 1), fetched
 
 
 @gluon.jit
@@ -211,8 +207,6 @@ def _consumer(
     SPLIT: gl.constexpr,
     Q_IN_REGS: gl.constexpr,
     IN_TURN: gl.constexpr,
-    QS: gl.constexpr,
-    SUM: gl.constexpr,
     GUARD: gl.constexpr,
 ):
     """Warpgroup W: 64 rows of each tile. Scores, weights and output never leave its registers."""
@@ -246,37 +240,26 @@ def _consumer(
     dtype: gl.constexpr = k_smem.dtype
     # Registers a thread: scores N/2, output D/2, weights (16 bit) N/4, Q (if kept) D/4.
     s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
-    s64_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
     o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     q_layout: gl.constexpr = gl.DotOperandLayout(0, s_layout, 2)
     p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
     s_rows: gl.constexpr = gl.SliceLayout(1, s_layout)
     o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
-    sum_layout: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [4, 1], [16, 8])
     o_zero = gl.zeros([ROWS, D], gl.float32, o_layout)
     s_zero = gl.zeros([ROWS, N], gl.float32, s_layout)
-    ones = gl.full([N, 8], 1.0, dtype, gl.DotOperandLayout(1, sum_layout, 2))
-    no_sums = gl.zeros([ROWS, 8], gl.float32, sum_layout)
+    lost = _own_sum(o_zero).to(gl.int32)
+    limit: gl.constexpr = LIMIT_BF16 if dtype == gl.bfloat16 else LIMIT_FP16
 
     rounds = _rounds(tiles)
     z, m = _tile(0, heads_total, row_blocks)
+    batch = z // heads
+    head = z % heads
     row0 = _first_row(0, m, W, NUM_WG)
-    _load_q(q_desc, q_smem.index(W), q_full.index(W), z, heads, row0, True)
+    _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, True)
     it = 0  # K/V tiles consumed so far: the ring's position, in step with the producer's
-    fetched = 0
     for r in range(rounds):
-        z, m = _tile(r, heads_total, row_blocks)
-        row0 = _first_row(r, m, W, NUM_WG)
         end = it + (m * M + M + N - 1) // N
         first = end - (row0 + ROWS + N - 1) // N
-        zn, mn = _tile(r + 1, heads_total, row_blocks)
-        next_row = _first_row(r + 1, mn, W, NUM_WG)
-        if QS == 2:
-            q_here = q_smem.index(W + (r % 2) * NUM_WG)
-            q_next = q_smem.index(W + ((r + 1) % 2) * NUM_WG)
-        else:
-            q_here = q_smem.index(W)
-            q_next = q_here
         for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
             mbarrier.wait(k_full.index(i % STAGES), (i // STAGES) & 1)
             if IN_TURN:
@@ -288,14 +271,12 @@ def _consumer(
                 mbarrier.arrive(v_empty.index(i % STAGES))
 
         mbarrier.wait(q_full.index(W), r & 1)
-        if QS == 2:
-            _load_q(q_desc, q_next, q_full.index(W), zn, heads, next_row, r + 1 < rounds)
         if Q_IN_REGS:  # a wgmma can take its left side from registers: half the shared reads
-            q = q_here.reshape([ROWS, D]).load(q_layout)
+            q = q_smem.index(W).reshape([ROWS, D]).load(q_layout)
         else:
-            q = q_here.reshape([ROWS, D])
+            q = q_smem.index(W).reshape([ROWS, D])
 
-        # The diagonal tile comes first: the only one that needs a mask.
+        # The diagonal tile comes first: the only one that needs a mask, and a maximum.
         stage = first % STAGES
         mbarrier.wait(k_full.index(stage), (first // STAGES) & 1)
         if IN_TURN:
@@ -312,14 +293,15 @@ def _consumer(
         s = warpgroup_mma_wait(0, deps=[s])
         if SPLIT:
             mbarrier.arrive(k_empty.index(stage))
-        rows = row0 + gl.arange(0, ROWS, s_rows)
-        cols = (end - 1 - first) * N + gl.arange(0, N, gl.SliceLayout(0, s_layout))
+        rows = gl.arange(0, ROWS, s_rows)
+        cols = gl.arange(0, N, gl.SliceLayout(0, s_layout))
+        if N != ROWS:
+            rows += row0 - (end - 1 - first) * N
         s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
         ref = gl.expand_dims(gl.max(s, 1) * scale_log2, 1)
-        p32 = gl.exp2(s * scale_log2 - ref)
+        p32 = _cut(gl.exp2(s * scale_log2 - ref), dtype)
         p = gl.convert_layout(p32.to(dtype), p_layout)
-        row_sum = gl.zeros([ROWS], gl.float32, s_rows)
-        sums, row_sum = _sum_weights(no_sums, p, row_sum, p32, ones, sum_layout, SUM)
+        sums = _own_sum(p32)
         acc = o_zero
 
         for i in range(first + 1, end):
@@ -336,54 +318,77 @@ def _consumer(
             o_next = warpgroup_mma(p, v, acc, is_async=True)
             if IN_TURN:
                 mbarrier.arrive(turn.index((W + 1) % NUM_WG))
-            s = warpgroup_mma_wait(1, deps=[s_next])  # Q K is done, P V may still run
             if SPLIT:
+                s = warpgroup_mma_wait(1, deps=[s_next])  # Q K is done, P V may still run
                 mbarrier.arrive(k_empty.index(stage))
-            p32 = gl.exp2(s * scale_log2 - ref)
-            acc = warpgroup_mma_wait(0, deps=[o_next])
+                acc = warpgroup_mma_wait(0, deps=[o_next])
+            else:
+                s, acc = warpgroup_mma_wait(0, deps=[s_next, o_next])
             mbarrier.arrive(v_empty.index(before))
+            p32 = _cut(gl.exp2(s * scale_log2 - ref), dtype)
+            sums += _own_sum(p32)
             p = gl.convert_layout(p32.to(dtype), p_layout)
-            sums, row_sum = _sum_weights(sums, p, row_sum, p32, ones, sum_layout, SUM)
 
+        # Every product with Q is done: fetch the next tile's Q behind the last P V and the store.
+        z, m = _tile(r + 1, heads_total, row_blocks)
+        here = [batch, head, row0, 0]
+        batch = z // heads
+        head = z % heads
+        row0 = _first_row(r + 1, m, W, NUM_WG)
         stage = (end - 1) % STAGES
         if SPLIT:
             mbarrier.wait(v_full.index(stage), ((end - 1) // STAGES) & 1)
         o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
-        if SUM == 2:
-            total = gl.convert_layout(gl.sum(sums, 1) * 0.125, o_rows)
-        else:
-            total = gl.convert_layout(row_sum, o_rows)
+        _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, r + 1 < rounds)
+        total = gl.convert_layout(gl.sum(sums, 1), o_rows)
         acc = warpgroup_mma_wait(0, deps=[o_next])
         mbarrier.arrive(v_empty.index(stage))
-        if GUARD:
-            # 0 · x is NaN where x is infinite or NaN. Comparisons with NaN are false.
-            lost = gl.sum(acc * 0.0, 1)
-            good = (total < LIMIT) & (lost == 0.0)
-            if gl.min(good.to(gl.int32), 0) == 0:
-                tma.store_wait(0)
-                acc, total, fetched = _online(
-                    q_here,
-                    o_smem.index(W),
-                    k_desc,
-                    v_desc,
-                    again.index(W),
-                    fetched,
-                    z // heads,
-                    (z % heads) // group,
-                    row0,
-                    scale_log2,
-                    s64_layout,
-                    o_layout,
-                )
-        if QS == 1:
-            _load_q(q_desc, q_next, q_full.index(W), zn, heads, next_row, r + 1 < rounds)
-        out = (acc * gl.expand_dims(1.0 / total, 1)).to(dtype)
+        # What overflowed is NaN here, or becomes it; the tile is then done again at the end.
+        scale = gl.where(total < limit, 1.0 / total, float("nan"))
+        acc = acc * gl.expand_dims(scale, 1)
         tma.store_wait(0)  # the previous tile's output has left the buffer
-        o_smem.index(W).reshape([ROWS, D]).store(out)
+        o_smem.index(W).reshape([ROWS, D]).store(acc.to(dtype))
         fence_async_shared()  # make ordinary stores visible to the copy engine
-        tma_store(out_desc, [z // heads, z % heads, row0, 0], o_smem.index(W))
+        tma_store(out_desc, here, o_smem.index(W))
+        if GUARD:
+            lost = lost | gl.where(_own_sum(acc * 0.0) == 0.0, 0, 1 << (r % 32))
         it = end
     tma.store_wait(0)
+
+    if GUARD:
+        todo = gl.reduce(gl.reduce(lost, 1, _or), 0, _or)
+        if todo != 0:
+            # The stores so far must have arrived, not only have been read: a later one must win.
+            todo = gl.inline_asm_elementwise(
+                "cp.async.bulk.wait_group 0; mov.b32 $0, $1;", "=r,r", [todo], gl.int32, False, 1
+            )
+            fetched = 0
+            for r in range(rounds):
+                if (todo >> (r % 32)) & 1:
+                    z, m = _tile(r, heads_total, row_blocks)
+                    batch = z // heads
+                    head = z % heads
+                    row0 = _first_row(r, m, W, NUM_WG)
+                    bar = again.index(W)
+                    q_tile = q_smem.index(W)
+                    kv = o_smem.index(W)
+                    fetched = _fetch(q_desc, batch, head, row0, q_tile, bar, fetched)
+                    out, fetched = _online(
+                        q_tile,
+                        kv,
+                        k_desc,
+                        v_desc,
+                        bar,
+                        fetched,
+                        batch,
+                        head // group,
+                        row0,
+                        scale_log2,
+                    )
+                    kv.reshape([ROWS, D]).store(out.to(dtype))
+                    fence_async_shared()
+                    tma_store(out_desc, [batch, head, row0, 0], kv)
+                    tma.store_wait(0)
 
 
 @gluon.jit
@@ -407,15 +412,13 @@ def flash_attention_gluon(
     SPLIT: gl.constexpr,
     Q_IN_REGS: gl.constexpr,
     IN_TURN: gl.constexpr,
-    QS: gl.constexpr,
-    SUM: gl.constexpr,
     GUARD: gl.constexpr,
     REGS: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     dtype: gl.constexpr = k_desc.dtype
     bar: gl.constexpr = mbarrier.MBarrierLayout()
-    q_smem = gl.allocate_shared_memory(dtype, [QS * NUM_WG, 1, 1, ROWS, D], q_desc.layout)
+    q_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], q_desc.layout)
     o_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], out_desc.layout)
     k_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], v_desc.layout)
@@ -492,8 +495,8 @@ def flash_attention_gluon(
     if NUM_WG == 2:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 1],
@@ -502,9 +505,9 @@ def flash_attention_gluon(
     elif NUM_WG == 3:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 4, 1],
@@ -513,10 +516,10 @@ def flash_attention_gluon(
     else:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
-                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, QS, SUM, GUARD)),
+                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
+                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
+                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
+                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN, GUARD)),
                 (_producer, (p, NUM_WG, SPLIT)),
             ],
             [4, 4, 4, 1],
@@ -530,11 +533,11 @@ REGISTERS = {2: (240, 168), 3: (160, 128), 4: (112, 96)}
 
 def config_for(head_dim, seq):
     """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS, IN_TURN): the best measured on an H200."""
-    if head_dim == 64:
-        if seq >= 8192:
-            return 3, 128, 2, True, False, True, 2, 2, True
-        return 4, 64, 6, False, False, seq >= 4096, 2, 2, True
-    return (2, 64, 4, False, True, False, 2, 2, True) if seq <= 1024 else (2, 128, 2, True, True, False, 2, 2, True)
+    if head_dim == 128:
+        return 3, 64, 4, False, False, False, True
+    if seq >= 16384:
+        return 3, 128, 2, True, False, True, True
+    return 4, 64, 6, False, False, False, True
 
 
 def why_not(head_dim: int, dtype: str) -> str | None:
@@ -577,7 +580,7 @@ class _Launch:
 
     def __init__(self, q_shape, k_shape, config=None):
         batch, heads, seq, head_dim = q_shape
-        wgs, n, stages, split, q_regs, in_turn, qs, total, guard = config or config_for(head_dim, seq)
+        wgs, n, stages, split, q_regs, in_turn, guard = config or config_for(head_dim, seq)
         regs, at_launch = REGISTERS[wgs]
         row_blocks = triton.cdiv(seq, 64 * wgs)
         tiles = batch * heads * row_blocks
@@ -599,8 +602,6 @@ class _Launch:
             "SPLIT": split,
             "Q_IN_REGS": q_regs,
             "IN_TURN": in_turn,
-            "QS": qs,
-            "SUM": total,
             "GUARD": guard,
             "REGS": regs,
             "num_warps": 4,
