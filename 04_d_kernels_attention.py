@@ -225,7 +225,7 @@ def gluon(work: Workload):
     if why := hopper.why_not(work.head_dim, work.dtype):
         raise UserError(f"--kernel gluon: {why}; choose --kernel triton")
     attention = partial(hopper.attention)
-    attention.configuration = lambda: hopper.in_words(work.head_dim, work.seq)
+    attention.configuration = lambda: hopper.in_words(work.head_dim)
     return attention
 
 
