@@ -47,7 +47,7 @@ def attend(
     SCALE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
     MASKED: tl.constexpr, ONLINE: tl.constexpr, KEEP: tl.constexpr, RARE: tl.constexpr = False,
 ):  # fmt: skip
-    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time; no score is stored.
+    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time; store no score.
 
     acc holds the weighted sum of values so far, in units of exp2(row_max). ONLINE: when a tile
     raises a row's maximum, what is there shrinks. Otherwise row_max stays, whatever the tile holds.

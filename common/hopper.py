@@ -16,8 +16,8 @@ Who does what in one CTA:
 * the grid is as many CTAs as fit; each walks over tiles, longest rows first, so the copies for
   its next tile start while its last one is still being multiplied and stored.
 
-mbarriers keep them honest: ``full[s]`` completes when the bytes of stage s have landed, ``empty[s]``
-when every warpgroup has let go of them. A barrier's phase flips at each completion: ``& 1``.
+mbarriers keep them honest: ``full[s]`` completes when the bytes of stage s have landed,
+``empty[s]`` when every warpgroup has let go of them. A phase flips at each completion: ``& 1``.
 
 The softmax subtracts, from all scores of a row, the maximum of the row's diagonal tile: the loop
 looks for no maximum and rescales nothing. That is exact as long as no sum overflows. A tile where
@@ -147,8 +147,8 @@ def _fetch(desc, batch, head, row, smem, bar, fetched):
 def _online(q_smem, kv_smem, k_desc, v_desc, bar, fetched, batch, head, row0, scale_log2):
     """64 rows with the online softmax: slow, and right whatever the scores are.
 
-    One tile of 64 keys at a time: its keys, then its values, through the same buffer. A row that has
-    seen only -inf so far is given 0 as its maximum: exp2(-inf - 0) is 0, exp2(-inf + inf) is NaN.
+    One tile of 64 keys at a time: its keys, then its values, through the same buffer. A row that
+    has seen only -inf so far is given 0 as its maximum: exp2(-inf - 0) is 0, exp2(-inf + inf) NaN.
     Returns (output, fetched).
     """
     D: gl.constexpr = kv_smem.shape[3]
