@@ -98,7 +98,7 @@ def flash_attention_triton(
     q_ptr, k_ptr, v_ptr, out_ptr,
     stride_qb, stride_qh, stride_qs, stride_kb, stride_kh, stride_ks,
     stride_vb, stride_vh, stride_vs, stride_ob, stride_oh, stride_os,
-    heads, group, seq, SCALE: tl.constexpr,
+    sequences, heads, group, seq, SCALE: tl.constexpr,
     FIXED: tl.constexpr, KEEP: tl.constexpr, LIMIT: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
@@ -109,7 +109,7 @@ def flash_attention_triton(
     all the others, which takes nearly all the time, subtracts that one and looks for no larger.
     Where a sum overflowed, because later scores were far larger, the rows are done again online.
     """
-    # Programs start along the first axis of the grid (all heads) before the second (row tiles).
+    # Programs start along the first axis of the grid (all sequences) before the second (row tiles).
     # Counting the tiles down starts every head's longest rows first; short ones fill the gaps.
     batch, head = tl.program_id(0) // heads, tl.program_id(0) % heads
     first = (tl.num_programs(1) - 1 - tl.program_id(1)) * BLOCK_M
@@ -155,14 +155,17 @@ def tile(block_m: int, block_n: int, warps: int, stages: int) -> triton.Config:
 def steadily(kernel, quantiles) -> list[float]:
     """Milliseconds of the fastest of many runs, after a warm-up long enough for the clock to rise.
 
-    Triton's own median of a tenth of a second chose differently in two processes of one machine.
+    Noise only ever adds to a time. Triton's own way is the median of a tenth of a second.
     """
     return [min(do_bench(kernel, warmup=150, rep=150, return_mode="all"))]
 
 
 # Few, for each is compiled and timed the first time a shape is seen; the choice is kept on disk.
 TILES = [tile(64, 64, 4, 3), tile(128, 64, 8, 3), tile(128, 128, 8, 3), tile(64, 32, 4, 2)]
-tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], do_bench=steadily, cache_results=True)(
+# Larger tiles pay where K and V of all heads are more than the L2 cache holds: the tuner must know
+# how many there are. One choice for all of them was another one in the next process.
+KEY = ["HEAD_DIM", "seq", "sequences"]
+tuned = triton.autotune(TILES, key=KEY, do_bench=steadily, cache_results=True)(
     flash_attention_triton
 )
 
@@ -195,7 +198,7 @@ def triton_attention(q, k, v, tiles: triton.Config | None = None) -> torch.Tenso
     kernel[lambda meta: (batch * heads, triton.cdiv(seq, meta["BLOCK_M"]))](
         q, k, v, out,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
-        heads, heads // k.shape[1], seq, **constants,
+        batch * heads, heads, heads // k.shape[1], seq, **constants,
     )  # fmt: skip
     return out
 
