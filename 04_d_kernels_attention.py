@@ -35,8 +35,12 @@ if not torch.cuda.is_available():
 
 import triton
 import triton.language as tl
+from triton.testing import do_bench
 
 LOG2_E = math.log2(math.e)
+LOWEST = tl.constexpr(-3e38)
+# On shorter rows, asking at the end whether a sum overflowed takes what the loop has saved.
+FIXED_FROM = 2048
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
@@ -44,22 +48,23 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 def attend(
     acc, row_max, row_sum, q, k_ptr, v_ptr, stride_k, stride_v, seq, rows, start, stop,
     SCALE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
-    DIAGONAL: tl.constexpr,
+    MASKED: tl.constexpr, ONLINE: tl.constexpr, KEEP: tl.constexpr, RARE: tl.constexpr = False,
 ):  # fmt: skip
-    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time: online softmax.
+    """Fold the keys start … stop into (acc, row_max, row_sum), a tile at a time; store no score.
 
-    acc holds the weighted sum of values so far, in units of exp2(row_max). When a tile raises a
-    row's maximum, what is there shrinks. So no score is ever stored, and the result is the same.
+    acc holds the weighted sum of values so far, in units of exp2(row_max). ONLINE: when a tile
+    raises a row's maximum, what is there shrinks. Otherwise row_max stays, whatever the tile holds.
     """
     columns = tl.arange(0, BLOCK_N)
     dims = tl.arange(0, BLOCK_D)
-    for n in range(start, stop, BLOCK_N):
+    # A RARE loop is to leave the others their registers, and is slow: nothing is fetched ahead.
+    for n in tl.range(start, stop, BLOCK_N, num_stages=1 if RARE else None, disable_licm=RARE):
         n = tl.multiple_of(n, BLOCK_N)
         # num_stages tiles of K and V are in flight: the shared memory that the trace shows.
         k_ptrs = k_ptr + (n + columns)[None, :] * stride_k + dims[:, None]
         v_ptrs = v_ptr + (n + columns)[:, None] * stride_v + dims[None, :]
         # Only diagonal tiles can pass the end; only head dims that are no power of two the side.
-        if DIAGONAL:
+        if MASKED:
             k_mask = ((n + columns) < seq)[None, :] & (dims < HEAD_DIM)[:, None]
             v_mask = ((n + columns) < seq)[:, None] & (dims < HEAD_DIM)[None, :]
             k = tl.load(k_ptrs, mask=k_mask, other=0.0)
@@ -71,15 +76,23 @@ def attend(
             k = tl.load(k_ptrs)
             v = tl.load(v_ptrs)
         scores = tl.dot(q, k)  # Tensor Cores; BLOCK_M × BLOCK_N floats, all of them in registers
-        if DIAGONAL:
+        if MASKED:
             scores = tl.where(rows[:, None] >= (n + columns)[None, :], scores, float("-inf"))
+        if ONLINE:
+            new_max = tl.maximum(row_max, tl.max(scores, 1) * SCALE)
+            # Nothing but -inf so far: with any number as the maximum, weights are 0 and not NaN.
+            new_max = tl.where(new_max == float("-inf"), LOWEST, new_max)
+            shrink = tl.math.exp2(row_max - new_max)
+            acc, row_sum, row_max = acc * shrink[:, None], row_sum * shrink, new_max
         # exp(x · scale) = exp2(x · scale · log2 e): the GPU has an instruction for exp2 alone.
-        new_max = tl.maximum(row_max, tl.max(scores, 1) * SCALE)
-        weights = tl.math.exp2(scores * SCALE - new_max[:, None])
-        shrink = tl.math.exp2(row_max - new_max)
-        row_sum = row_sum * shrink + tl.sum(weights, 1)
-        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
-        row_max = new_max
+        weights = tl.math.exp2(scores * SCALE - row_max[:, None])
+        if not ONLINE:
+            # No weight is 1 for sure now. What v's type cannot hold is cut off before the sum as
+            # well, so that a row's largest weight is equally rounded above and below the line.
+            bits = weights.to(tl.int32, bitcast=True)
+            weights = (bits & KEEP).to(tl.float32, bitcast=True)
+        row_sum += tl.sum(weights, 1)
+        acc = tl.dot(weights.to(v.dtype), v, acc)
     return acc, row_max, row_sum
 
 
@@ -88,14 +101,22 @@ def flash_attention_triton(
     q_ptr, k_ptr, v_ptr, out_ptr,
     stride_qb, stride_qh, stride_qs, stride_kb, stride_kh, stride_ks,
     stride_vb, stride_vh, stride_vs, stride_ob, stride_oh, stride_os,
-    heads, group, seq, SCALE: tl.constexpr,
+    sequences, heads, group, seq, SCALE: tl.constexpr,
+    FIXED: tl.constexpr, KEEP: tl.constexpr, LIMIT: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """One program: BLOCK_M rows of one head, and only the keys that those rows may see."""
-    # Programs start along the first axis of the grid (all heads) before the second (row tiles).
+    """One program: BLOCK_M rows of one head, and only the keys that those rows may see.
+
+    Whatever is subtracted from all scores of a row cancels in softmax: the maximum only keeps the
+    numbers small. So the tiles on the diagonal give each row a maximum, and if FIXED, the loop over
+    all the others, which takes nearly all the time, subtracts that one and looks for no larger.
+    Where a sum overflowed, because later scores were far larger, the rows are done again online.
+    """
+    # Programs start along the first axis of the grid (all sequences) before the second (row tiles).
     # Counting the tiles down starts every head's longest rows first; short ones fill the gaps.
     batch, head = tl.program_id(0) // heads, tl.program_id(0) % heads
     first = (tl.num_programs(1) - 1 - tl.program_id(1)) * BLOCK_M
+    stop = min(first + BLOCK_M, seq)
     q_ptr += batch.to(tl.int64) * stride_qb + head.to(tl.int64) * stride_qh
     k_ptr += batch.to(tl.int64) * stride_kb + (head // group).to(tl.int64) * stride_kh
     v_ptr += batch.to(tl.int64) * stride_vb + (head // group).to(tl.int64) * stride_vh
@@ -104,18 +125,26 @@ def flash_attention_triton(
     rows, dims = first + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
     inside = (rows < seq)[:, None] & (dims < HEAD_DIM)[None, :]
     q = tl.load(q_ptr + rows[:, None] * stride_qs + dims[None, :], mask=inside, other=0.0)
-    acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    row_max = tl.full([BLOCK_M], float("-inf"), tl.float32)
-    row_sum = tl.zeros([BLOCK_M], tl.float32)
-    # Below the diagonal no mask is needed: the loop that takes nearly all the time has none.
+    no_acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+    no_max = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    no_sum = tl.zeros([BLOCK_M], tl.float32)
     acc, row_max, row_sum = attend(
-        acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
-        0, first, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, False,
+        no_acc, no_max, no_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
+        first, stop, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True, True, KEEP,
     )  # fmt: skip
-    acc, row_max, row_sum = attend(
+    acc, row_max, row_sum = attend(  # below the diagonal, where no mask is needed either
         acc, row_max, row_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
-        first, min(first + BLOCK_M, seq), SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True,
+        0, first, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, False, not FIXED, KEEP,
     )  # fmt: skip
+    if FIXED:
+        # 0 · x is NaN where x is infinite or NaN, and no comparison with NaN is true.
+        held = (row_sum < LIMIT) & (tl.sum(acc * 0.0, 1) == 0.0)
+        if tl.min(held.to(tl.int32), 0) == 0:
+            acc, row_max, row_sum = attend(
+                no_acc, no_max, no_sum, q, k_ptr, v_ptr, stride_ks, stride_vs, seq, rows,
+                0, stop, SCALE, HEAD_DIM, BLOCK_D, BLOCK_N, True, True, KEEP, RARE=True,
+            )  # fmt: skip
+    row_sum = tl.where(row_sum == 0.0, 1.0, row_sum)  # nothing but -inf in the row: zeros
     out = (acc / row_sum[:, None]).to(out_ptr.dtype.element_ty)
     tl.store(out_ptr + rows[:, None] * stride_os + dims[None, :], out, mask=inside)
 
@@ -126,9 +155,22 @@ def tile(block_m: int, block_n: int, warps: int, stages: int) -> triton.Config:
     )
 
 
+def steadily(kernel, quantiles) -> list[float]:
+    """Milliseconds of the fastest of many runs, after a warm-up long enough for the clock to rise.
+
+    Noise only ever adds to a time. Triton's own way is the median of a tenth of a second.
+    """
+    return [min(do_bench(kernel, warmup=150, rep=150, return_mode="all"))]
+
+
 # Few, for each is compiled and timed the first time a shape is seen; the choice is kept on disk.
 TILES = [tile(64, 64, 4, 3), tile(128, 64, 8, 3), tile(128, 128, 8, 3), tile(64, 32, 4, 2)]
-tuned = triton.autotune(TILES, key=["HEAD_DIM", "seq"], cache_results=True)(flash_attention_triton)
+# Larger tiles pay where K and V of all heads are more than the L2 cache holds: the tuner must know
+# how many there are. One choice for all of them was another one in the next process.
+KEY = ["HEAD_DIM", "seq", "sequences"]
+tuned = triton.autotune(TILES, key=KEY, do_bench=steadily, cache_results=True)(
+    flash_attention_triton
+)
 
 
 def triton_attention(q, k, v, tiles: triton.Config | None = None, tuner=tuned) -> torch.Tensor:
@@ -146,6 +188,9 @@ def triton_attention(q, k, v, tiles: triton.Config | None = None, tuner=tuned) -
     out = torch.empty_like(q)
     constants = {
         "SCALE": LOG2_E / math.sqrt(head_dim),  # as an argument, float64 to torch.compile
+        "FIXED": seq >= FIXED_FROM,
+        "KEEP": {torch.bfloat16: -(2**16), torch.float16: -(2**13)}.get(q.dtype, -1),
+        "LIMIT": 2.0**15 if q.dtype == torch.float16 else 2.0**120,
         "HEAD_DIM": head_dim,
         "BLOCK_D": max(16, triton.next_power_of_2(head_dim)),
     }
@@ -156,7 +201,7 @@ def triton_attention(q, k, v, tiles: triton.Config | None = None, tuner=tuned) -
     kernel[lambda meta: (batch * heads, triton.cdiv(seq, meta["BLOCK_M"]))](
         q, k, v, out,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
-        heads, heads // k.shape[1], seq, **constants,
+        batch * heads, heads, heads // k.shape[1], seq, **constants,
     )  # fmt: skip
     return out
 
@@ -173,7 +218,7 @@ def triton_here(work: Workload):
 def tuned_tiles(work: Workload) -> str | None:
     best = getattr(tuned, "best_config", None)
     return best and "{BLOCK_M} queries × {BLOCK_N} keys, ".format(**best.kwargs) + (
-        f"{best.num_warps} warps, {best.num_stages} stages: the fastest of {len(TILES)} here"
+        f"{best.num_warps} warps, {best.num_stages} stages: the tuner's choice of {len(TILES)}"
     )
 
 
@@ -188,7 +233,7 @@ def gluon(work: Workload):
 def gluon_tiles(work: Workload) -> str:
     from common.kernels import hopper
 
-    return hopper.in_words(work.head_dim, work.seq)
+    return hopper.in_words(work.head_dim)
 
 
 def flex(work: Workload):

@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend
 
-from common import scripts
+from common import hard_inputs, scripts
 from common.cli import UserError
 from common.record.workload import TOLERANCE, Workload, relative_error
 
@@ -90,17 +92,135 @@ def test_hopper_kernel_is_attention(work):
 
 
 @needs_hopper
-@pytest.mark.parametrize("chosen_for", [512, 2048, 4096, 8192])
 @pytest.mark.parametrize("head_dim", [64, 128])
 @pytest.mark.parametrize("seq", [1, 63, 130, 1000, 4097])
-def test_every_hopper_configuration_serves_every_length(chosen_for, head_dim, seq):
-    from common.kernels.hopper import attention, config_for
+def test_hopper_kernel_walks_over_many_tiles(head_dim, seq):
+    """More tiles than the GPU has SMs, of every length."""
+    from common.kernels.hopper import attention
 
     work = Workload(2, 40, seq, head_dim, "bf16", "cuda")
     q, k, v = work.inputs(seed=seq)
-    config = config_for(head_dim, chosen_for)
-    output = poisoned(lambda q, k, v: attention(q, k, v, config), q, k, v)
+    output = poisoned(attention, q, k, v)
     assert relative_error(output, q, k, v) <= TOLERANCE["bf16"]
+
+
+@needs_hopper
+def test_hopper_kernel_shares_keys_and_reads_any_strides():
+    from common.kernels.hopper import attention
+
+    q, _, _ = Workload(2, 6, 200, 64, "bf16", "cuda").inputs(1)
+    k, v, _ = Workload(2, 2, 200, 64, "bf16", "cuda").inputs(2)
+    for tensors in ((q, k, v), [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v)]):
+        wide = [x.repeat_interleave(3, dim=1) for x in tensors[1:]]
+        assert relative_error(attention(*tensors), tensors[0], *wide) <= TOLERANCE["bf16"]
+
+
+@needs_hopper
+def test_a_launch_is_prepared_once_and_keeps_no_tensor_alive():
+    from common import hopper
+
+    hopper._launch.cache_clear()
+    work = Workload(1, 2, 256, 64, "bf16", "cuda")
+    outputs = []
+    for seed in range(4):  # other pointers each time, and at last those of freed tensors
+        q, k, v = work.inputs(seed)
+        outputs.append(hopper.attention(q, k, v))
+        assert relative_error(outputs[-1], q, k, v) <= TOLERANCE["bf16"]
+    assert hopper._launch.cache_info().currsize == 1
+    before = torch.cuda.memory_allocated()
+    size = q.nbytes
+    del q, k, v, outputs
+    torch.cuda.synchronize()
+    assert before - torch.cuda.memory_allocated() == 7 * size
+    for seq in range(1, 100):
+        hopper.attention(*Workload(1, 1, seq, 64, "bf16", "cuda").inputs())
+    assert hopper._launch.cache_info().currsize == 64
+
+
+HARD = [
+    (name, shape, dtype)
+    for dtype in (torch.bfloat16, torch.float16)
+    for shape in ((1, 2, 1024, 64), (1, 1, 1000, 128))
+    for name in hard_inputs.NAMES
+] + [("one outlier", (1, 1, 16384, 64), torch.bfloat16)]
+
+
+@pytest.fixture
+def fixed(script, monkeypatch):
+    """The Triton kernel with the diagonal's maximum for the whole row, however short it is."""
+    monkeypatch.setattr(script, "FIXED_FROM", 1)
+    return partial(script.triton_attention, tiles=script.TILES[0])
+
+
+@needs_hopper
+@pytest.mark.parametrize("kernel", ["gluon", "triton", "triton online"])
+@pytest.mark.parametrize(("name", "shape", "dtype"), HARD, ids=str)
+def test_no_input_makes_the_error_twice_that_of_flash(
+    script, fixed, monkeypatch, kernel, name, shape, dtype
+):
+    from common.kernels.hopper import attention
+
+    if kernel == "triton online":
+        monkeypatch.setattr(script, "FIXED_FROM", 10**9)
+    q, k, v = hard_inputs.make(name, shape, dtype, "cuda")
+    expected = hard_inputs.exact(q, k, v)
+    flash = hard_inputs.sdpa(SDPBackend.FLASH_ATTENTION, q, k, v)
+    attend = attention if kernel == "gluon" else fixed
+    output = poisoned(attend, q, k, v)
+    assert hard_inputs.error(output, expected) <= 2 * hard_inputs.error(flash, expected) + 1e-9
+    assert torch.equal(output, attend(q, k, v))
+
+
+@needs_hopper
+@pytest.mark.parametrize("kernel", ["gluon", "triton"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 3e38])
+@pytest.mark.parametrize("where", ["q", "k", "v"])
+def test_what_is_not_finite_stays_where_pytorchs_backends_have_it(fixed, kernel, value, where):
+    """The backends differ in which rows above a bad value it reaches; agreement counts."""
+    from common.kernels.hopper import attention
+
+    q, k, v = Workload(1, 2, 512, 64, "bf16", "cuda").inputs()
+    {"q": q, "k": k, "v": v}[where][0, 0, 200, 5] = value
+    backends = [
+        hard_inputs.sdpa(backend, q, k, v)
+        for backend in (
+            SDPBackend.FLASH_ATTENTION,
+            SDPBackend.CUDNN_ATTENTION,
+            SDPBackend.EFFICIENT_ATTENTION,
+        )
+    ]
+    kinds = torch.stack([kind(one) for one in backends])
+    agreed = (kinds == kinds[0]).all(0)
+    output = (attention if kernel == "gluon" else fixed)(q, k, v)
+    assert agreed.float().mean() > 0.9
+    assert torch.equal(kind(output)[agreed], kinds[0][agreed])
+    finite = agreed & (kinds[0] == 0)
+    torch.testing.assert_close(output[finite], backends[0][finite], rtol=0.05, atol=0.05)
+
+
+def kind(x: torch.Tensor) -> torch.Tensor:
+    """0 finite, 1 NaN, 2 and 3 the infinities."""
+    return x.isnan() * 1 + (x == float("inf")) * 2 + (x == float("-inf")) * 3
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of what the guard is there for
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["normal", "q x 30", "each tile scores far higher",
+    "strong sink at key 0", "diagonal scores of -1e4", "values at the limit, sink"])  # fmt: skip
+def test_hard_inputs_without_a_gpu(fixed, name, dtype):
+    q, k, v = hard_inputs.make(name, (1, 1, 130, 32), dtype, DEVICE)
+    expected = hard_inputs.exact(q, k, v)
+    reference = hard_inputs.sdpa(SDPBackend.MATH, q, k, v)
+    found = hard_inputs.error(fixed(q, k, v), expected)
+    assert found <= 2 * hard_inputs.error(reference, expected) + 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_key_that_is_not_finite_spoils_the_rows_that_see_it_and_no_other(fixed):
+    q, k, v = Workload(1, 1, 130, 32, "fp16", DEVICE).inputs()
+    k[0, 0, 70, 3] = float("nan")
+    output = fixed(q, k, v)
+    assert output[:, :, :70].isfinite().all() and output[:, :, 70:].isnan().all()
 
 
 def run(*arguments, **environment) -> subprocess.CompletedProcess:

@@ -93,8 +93,8 @@ def recipes(asked: Asked) -> list[Recipe]:
     def bench(kernel, quantiles):
         return do_bench(kernel, warmup=1, rep=MS, quantiles=quantiles)
 
-    key = ["HEAD_DIM", "seq"]
-    tuner = triton.autotune(script.TILES, key=key, do_bench=bench)(script.flash_attention_triton)
+    tune = triton.autotune(script.TILES, key=script.KEY, do_bench=bench)
+    tuner = tune(script.flash_attention_triton)
     calls = 0
 
     def forgetful(q, k, v):

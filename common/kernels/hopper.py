@@ -10,20 +10,25 @@ Who does what in one CTA:
 * one *producer* warp only issues TMA copies: K and V tiles into a ring of STAGES shared buffers;
 * NUM_WG *consumer* warpgroups (4 warps, 128 threads) own 64 query rows each. They share every
   K and V tile, so one copy from L2 feeds NUM_WG * 64 rows;
-* in a warpgroup, the tensor cores work on Q K(j+1) and P V(j) (wgmma runs on its own once issued)
-  while the same threads compute the softmax: two products and one softmax are always in flight;
+* a warpgroup issues Q K(j+1) and P V(j) together (wgmma runs on its own once issued), waits for
+  both, and turns the scores into weights. In it, products and softmax take turns: the compiler
+  moves the wait for P V to that for Q K. What overlaps them are the other warpgroups;
 * the grid is as many CTAs as fit; each walks over tiles, longest rows first, so the copies for
   its next tile start while its last one is still being multiplied and stored.
 
-mbarriers keep them honest: ``k_full[s]`` completes when the K bytes of stage s have landed,
-``k_empty[s]`` when every warpgroup has let go of them. V is let go one step later than K: with
-room for many stages it shares K's two barriers (fewer waits), with room for two it has its own
-(SPLIT), so that the next K can be on its way. A barrier's phase flips at each completion: ``& 1``.
-On long sequences the warpgroups issue their products in turn (IN_TURN): ``turn[w]`` completes when
-the one before has issued its own. While one has the tensor cores, the others have the softmax.
+mbarriers keep them honest: ``full[s]`` completes when the bytes of stage s have landed,
+``empty[s]`` when every warpgroup has let go of them. A phase flips at each completion: ``& 1``.
+
+The softmax subtracts, from all scores of a row, the maximum of the row's diagonal tile: the loop
+looks for no maximum and rescales nothing. That is exact as long as no sum overflows. A tile where
+one did is written as NaN, noted, and done again with the online softmax after the last tile; the
+note costs a warpgroup no exchange among its threads until then. docs/attention_kernels.md says why
+that is right for every input.
 """
 
 import math
+from functools import lru_cache
+from threading import get_ident
 
 import torch
 import triton
@@ -44,6 +49,11 @@ ROWS = gl.constexpr(64)  # query rows of one warpgroup: the M of one wgmma instr
 # Triton 3.9 renamed the two TMA copies.
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
+barrier = getattr(gl, "barrier", None) or gl.thread_barrier
+# A row's sum of weights must stay below. bf16: 1 / sum is still a normal number. fp16: no weight is
+# near 65504, the largest that can be multiplied.
+LIMIT_BF16 = gl.constexpr(2.0**120)
+LIMIT_FP16 = gl.constexpr(2.0**15)
 
 
 @gluon.jit
@@ -77,77 +87,122 @@ def _first_row(r, m, W: gl.constexpr, NUM_WG: gl.constexpr):
 
 
 @gluon.jit
-def _producer(args, NUM_WG: gl.constexpr, SPLIT: gl.constexpr):
+def _producer(args, NUM_WG: gl.constexpr):
     """One warp, 24 registers a thread: keep the ring of K and V tiles filled, across tiles."""
-    (
-        k_desc,
-        v_desc,
-        k_smem,
-        v_smem,
-        k_full,
-        v_full,
-        k_empty,
-        v_empty,
-        heads,
-        group,
-        heads_total,
-        tiles,
-        row_blocks,
-    ) = args
+    k_desc, v_desc, k_smem, v_smem, full, empty, heads, group, heads_total, tiles, row_blocks = args
     STAGES: gl.constexpr = k_smem.shape[0]
     N: gl.constexpr = k_smem.shape[3]
     D: gl.constexpr = k_smem.shape[4]
-    M: gl.constexpr = NUM_WG * ROWS
     it = 0
     for r in range(_rounds(tiles)):
         z, m = _tile(r, heads_total, row_blocks)
         batch = z // heads
         head = (z % heads) // group
-        blocks = (m * M + M + N - 1) // N
+        blocks = (m + 1) * NUM_WG
         for i in range(blocks):
             stage = it % STAGES
-            phase = ((it // STAGES) & 1) ^ 1
             n = (blocks - 1 - i) * N  # from the diagonal down to key 0
-            mbarrier.wait(k_empty.index(stage), phase)
-            mbarrier.expect(k_full.index(stage), N * D * 2 * (1 if SPLIT else 2))
-            tma_load(k_desc, [batch, head, n, 0], k_full.index(stage), k_smem.index(stage))
-            if SPLIT:
-                mbarrier.wait(v_empty.index(stage), phase)
-                mbarrier.expect(v_full.index(stage), N * D * 2)
-            tma_load(v_desc, [batch, head, n, 0], v_full.index(stage), v_smem.index(stage))
+            mbarrier.wait(empty.index(stage), ((it // STAGES) & 1) ^ 1)
+            mbarrier.expect(full.index(stage), N * D * 2 * 2)
+            tma_load(k_desc, [batch, head, n, 0], full.index(stage), k_smem.index(stage))
+            tma_load(v_desc, [batch, head, n, 0], full.index(stage), v_smem.index(stage))
             it += 1
 
 
 @gluon.jit
-def _load_q(q_desc, q_smem, bar, z, heads, row, pred):
+def _load_q(q_desc, q_smem, bar, batch, head, row, pred):
     mbarrier.expect(bar, ROWS * q_smem.shape[3] * 2, pred=pred)
-    tma_load(q_desc, [z // heads, z % heads, row, 0], bar, q_smem, pred=pred)
+    tma_load(q_desc, [batch, head, row, 0], bar, q_smem, pred=pred)
 
 
 @gluon.jit
-def _consumer(
-    args,
-    W: gl.constexpr,
-    NUM_WG: gl.constexpr,
-    SPLIT: gl.constexpr,
-    Q_IN_REGS: gl.constexpr,
-    IN_TURN: gl.constexpr,
-):
+def _or(a, b):
+    return a | b
+
+
+@gluon.jit
+def _own_sum(x):
+    """[rows, columns] to [rows, 4]: each thread adds up the columns that it holds; no shuffles."""
+    return gl.sum(gl.sum(x.reshape([x.shape[0], x.shape[1] // 8, 4, 2]), 3), 1)
+
+
+@gluon.jit
+def _cut(x, dtype: gl.constexpr):
+    """Without the bits that dtype cannot hold: what is summed is then what is multiplied."""
+    keep: gl.constexpr = -65536 if dtype == gl.bfloat16 else -8192
+    return (x.to(gl.int32, bitcast=True) & keep).to(gl.float32, bitcast=True)
+
+
+@gluon.jit
+def _fetch(desc, batch, head, row, smem, bar, fetched):
+    """Bring one tile into smem and wait for it. Returns the copies on bar so far."""
+    barrier()  # every warp has let go of what was there
+    mbarrier.expect(bar, smem.shape[2] * smem.shape[3] * 2)
+    tma_load(desc, [batch, head, row, 0], bar, smem)
+    mbarrier.wait(bar, fetched & 1)
+    return fetched + 1
+
+
+@gluon.jit
+def _online(q_smem, kv_smem, k_desc, v_desc, bar, fetched, batch, head, row0, scale_log2):
+    """64 rows with the online softmax: slow, and right whatever the scores are.
+
+    One tile of 64 keys at a time: its keys, then its values, through the same buffer. A row that
+    has seen only -inf so far is given 0 as its maximum: exp2(-inf - 0) is 0, exp2(-inf + inf) NaN.
+    Returns (output, fetched).
+    """
+    D: gl.constexpr = kv_smem.shape[3]
+    B: gl.constexpr = kv_smem.shape[2]
+    dtype: gl.constexpr = kv_smem.dtype
+    s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B, 16])
+    o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
+    o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
+    rows = row0 + gl.arange(0, ROWS, gl.SliceLayout(1, s_layout))
+    row_max = gl.full([ROWS], float("-inf"), gl.float32, gl.SliceLayout(1, s_layout))
+    row_sum = gl.full([ROWS], 0.0, gl.float32, gl.SliceLayout(1, s_layout))
+    acc = gl.zeros([ROWS, D], gl.float32, o_layout)
+    q = q_smem.reshape([ROWS, D])
+    kv = kv_smem.reshape([B, D])
+    for n in range(0, row0 + ROWS, B):
+        fetched = _fetch(k_desc, batch, head, n, kv_smem, bar, fetched)
+        zero = gl.zeros([ROWS, B], gl.float32, s_layout)
+        s = warpgroup_mma(q, kv.permute((1, 0)), zero, use_acc=False, is_async=True)
+        s = warpgroup_mma_wait(0, deps=[s])
+        cols = n + gl.arange(0, B, gl.SliceLayout(0, s_layout))
+        s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
+        new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
+        ref = gl.where(new_max == float("-inf"), 0.0, new_max)
+        p = gl.exp2(s * scale_log2 - gl.expand_dims(ref, 1))
+        shrink = gl.exp2(row_max - ref)
+        row_max = new_max
+        row_sum = row_sum * shrink + gl.sum(p, 1)
+        acc = acc * gl.expand_dims(gl.convert_layout(shrink, o_rows), 1)
+        fetched = _fetch(v_desc, batch, head, n, kv_smem, bar, fetched)
+        acc = warpgroup_mma(gl.convert_layout(p.to(dtype), p_layout), kv, acc, is_async=True)
+        acc = warpgroup_mma_wait(0, deps=[acc])
+    total = gl.where(row_sum == 0.0, 1.0, row_sum)  # nothing but -inf in the row: zeros
+    return acc * gl.expand_dims(1.0 / gl.convert_layout(total, o_rows), 1), fetched
+
+
+@gluon.jit
+def _consumer(args, W: gl.constexpr, NUM_WG: gl.constexpr, GUARD: gl.constexpr):
     """Warpgroup W: 64 rows of each tile. Scores, weights and output never leave its registers."""
     (
         q_desc,
+        k_desc,
+        v_desc,
         out_desc,
         q_smem,
         o_smem,
         k_smem,
         v_smem,
         q_full,
-        k_full,
-        v_full,
-        k_empty,
-        v_empty,
-        turn,
+        full,
+        empty,
+        again,
         heads,
+        group,
         heads_total,
         tiles,
         row_blocks,
@@ -156,67 +211,46 @@ def _consumer(
     STAGES: gl.constexpr = k_smem.shape[0]
     N: gl.constexpr = k_smem.shape[3]
     D: gl.constexpr = k_smem.shape[4]
-    M: gl.constexpr = NUM_WG * ROWS
     dtype: gl.constexpr = k_smem.dtype
-    # Registers a thread: scores N/2, output D/2, weights (16 bit) N/4, Q (if kept) D/4.
+    limit: gl.constexpr = LIMIT_BF16 if dtype == gl.bfloat16 else LIMIT_FP16
+    # Registers a thread: scores N/2, output D/2, weights (16 bit) N/4.
     s_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
     o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
-    q_layout: gl.constexpr = gl.DotOperandLayout(0, s_layout, 2)
     p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)
     s_rows: gl.constexpr = gl.SliceLayout(1, s_layout)
     o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
     o_zero = gl.zeros([ROWS, D], gl.float32, o_layout)
     s_zero = gl.zeros([ROWS, N], gl.float32, s_layout)
+    lost = _own_sum(o_zero).to(gl.int32)  # bit r % 32: a tile of round r is to be done again
+    q = q_smem.index(W).reshape([ROWS, D])
 
     rounds = _rounds(tiles)
     z, m = _tile(0, heads_total, row_blocks)
+    batch = z // heads
+    head = z % heads
     row0 = _first_row(0, m, W, NUM_WG)
-    _load_q(q_desc, q_smem.index(W), q_full.index(W), z, heads, row0, True)
+    _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, True)
     it = 0  # K/V tiles consumed so far: the ring's position, in step with the producer's
     for r in range(rounds):
-        z, m = _tile(r, heads_total, row_blocks)
-        row0 = _first_row(r, m, W, NUM_WG)
-        end = it + (m * M + M + N - 1) // N
-        first = end - (row0 + ROWS + N - 1) // N
+        end = it + (m + 1) * NUM_WG
+        first = end - row0 // N - 1
         for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
-            mbarrier.wait(k_full.index(i % STAGES), (i // STAGES) & 1)
-            if IN_TURN:
-                mbarrier.wait(turn.index(W), i & 1)
-                mbarrier.arrive(turn.index((W + 1) % NUM_WG))
-            mbarrier.arrive(k_empty.index(i % STAGES))
-            if SPLIT:
-                mbarrier.wait(v_full.index(i % STAGES), (i // STAGES) & 1)
-                mbarrier.arrive(v_empty.index(i % STAGES))
+            mbarrier.wait(full.index(i % STAGES), (i // STAGES) & 1)
+            mbarrier.arrive(empty.index(i % STAGES))
 
-        mbarrier.wait(q_full.index(W), r & 1)
-        if Q_IN_REGS:  # a wgmma can take its left side from registers: half the shared reads
-            q = q_smem.index(W).reshape([ROWS, D]).load(q_layout)
-        else:
-            q = q_smem.index(W).reshape([ROWS, D])
-
-        # The diagonal tile comes first: the only one that needs a mask.
+        # The diagonal tile comes first: it alone needs a mask, and gives the row its maximum.
         stage = first % STAGES
-        mbarrier.wait(k_full.index(stage), (first // STAGES) & 1)
-        if IN_TURN:
-            mbarrier.wait(turn.index(W), first & 1)
-        s = warpgroup_mma(
-            q,
-            k_smem.index(stage).reshape([N, D]).permute((1, 0)),
-            s_zero,
-            use_acc=False,
-            is_async=True,
-        )
-        if IN_TURN:
-            mbarrier.arrive(turn.index((W + 1) % NUM_WG))
+        mbarrier.wait(q_full.index(W), r & 1)
+        mbarrier.wait(full.index(stage), (first // STAGES) & 1)
+        k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
+        s = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
         s = warpgroup_mma_wait(0, deps=[s])
-        if SPLIT:
-            mbarrier.arrive(k_empty.index(stage))
-        rows = row0 + gl.arange(0, ROWS, s_rows)
-        cols = (end - 1 - first) * N + gl.arange(0, N, gl.SliceLayout(0, s_layout))
+        rows = gl.arange(0, ROWS, s_rows)
+        cols = gl.arange(0, N, gl.SliceLayout(0, s_layout))
         s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
-        row_max = gl.max(s, 1) * scale_log2
-        p32 = gl.exp2(s * scale_log2 - gl.expand_dims(row_max, 1))
-        row_sum = gl.sum(p32, 1)
+        row_max = gl.expand_dims(gl.max(s, 1) * scale_log2, 1)
+        p32 = _cut(gl.exp2(s * scale_log2 - row_max), dtype)
+        sums = _own_sum(p32)
         p = gl.convert_layout(p32.to(dtype), p_layout)
         acc = o_zero
 
@@ -224,47 +258,73 @@ def _consumer(
             stage = i % STAGES
             before = (i - 1) % STAGES
             k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
-            v = v_smem.index(before).reshape([N, D])
-            mbarrier.wait(k_full.index(stage), (i // STAGES) & 1)
-            if IN_TURN:
-                mbarrier.wait(turn.index(W), i & 1)
+            mbarrier.wait(full.index(stage), (i // STAGES) & 1)
             s_next = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
-            if SPLIT:
-                mbarrier.wait(v_full.index(before), ((i - 1) // STAGES) & 1)
-            o_next = warpgroup_mma(p, v, acc, is_async=True)
-            if IN_TURN:
-                mbarrier.arrive(turn.index((W + 1) % NUM_WG))
-            s = warpgroup_mma_wait(1, deps=[s_next])  # Q K is done, P V may still run
-            if SPLIT:
-                mbarrier.arrive(k_empty.index(stage))
-            new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
-            p32 = gl.exp2(s * scale_log2 - gl.expand_dims(new_max, 1))
-            shrink = gl.exp2(row_max - new_max)
-            row_max = new_max
-            row_sum = row_sum * shrink + gl.sum(p32, 1)
-            acc = warpgroup_mma_wait(0, deps=[o_next])
-            mbarrier.arrive(v_empty.index(before))
-            acc = acc * gl.expand_dims(gl.convert_layout(shrink, o_rows), 1)
+            o_next = warpgroup_mma(p, v_smem.index(before).reshape([N, D]), acc, is_async=True)
+            s, acc = warpgroup_mma_wait(0, deps=[s_next, o_next])
+            mbarrier.arrive(empty.index(before))
+            p32 = _cut(gl.exp2(s * scale_log2 - row_max), dtype)
+            sums += _own_sum(p32)
             p = gl.convert_layout(p32.to(dtype), p_layout)
 
         # Every product with Q is done: fetch the next tile's Q behind the last P V and the store.
-        zn, mn = _tile(r + 1, heads_total, row_blocks)
-        next_row = _first_row(r + 1, mn, W, NUM_WG)
+        z, m = _tile(r + 1, heads_total, row_blocks)
+        here = [batch, head, row0, 0]
+        batch = z // heads
+        head = z % heads
+        row0 = _first_row(r + 1, m, W, NUM_WG)
         stage = (end - 1) % STAGES
-        if SPLIT:
-            mbarrier.wait(v_full.index(stage), ((end - 1) // STAGES) & 1)
         o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
+        _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, r + 1 < rounds)
+        total = gl.convert_layout(gl.sum(sums, 1), o_rows)
         acc = warpgroup_mma_wait(0, deps=[o_next])
-        mbarrier.arrive(v_empty.index(stage))
-        _load_q(q_desc, q_smem.index(W), q_full.index(W), zn, heads, next_row, r + 1 < rounds)
-        total = gl.convert_layout(row_sum, o_rows)
-        out = (acc * gl.expand_dims(1.0 / total, 1)).to(dtype)
+        mbarrier.arrive(empty.index(stage))
+        # What overflowed is NaN or infinite from here on. No comparison with NaN is true.
+        scale = gl.where(total < limit, 1.0 / total, float("nan"))
+        acc = acc * gl.expand_dims(scale, 1)
         tma.store_wait(0)  # the previous tile's output has left the buffer
-        o_smem.index(W).reshape([ROWS, D]).store(out)
+        o_smem.index(W).reshape([ROWS, D]).store(acc.to(dtype))
         fence_async_shared()  # make ordinary stores visible to the copy engine
-        tma_store(out_desc, [z // heads, z % heads, row0, 0], o_smem.index(W))
+        tma_store(out_desc, here, o_smem.index(W))
+        if GUARD:  # 0 · x is NaN where x is infinite or NaN
+            lost = lost | gl.where(_own_sum(acc * 0.0) == 0.0, 0, 1 << (r % 32))
         it = end
     tma.store_wait(0)
+
+    if GUARD:
+        todo = gl.reduce(gl.reduce(lost, 1, _or), 0, _or)
+        if todo != 0:
+            # The stores so far must have arrived, not only have been read: a later one must win.
+            todo = gl.inline_asm_elementwise(
+                "cp.async.bulk.wait_group 0; mov.b32 $0, $1;", "=r,r", [todo], gl.int32, False, 1
+            )
+            fetched = 0
+            for r in range(rounds):
+                if (todo >> (r % 32)) & 1:
+                    z, m = _tile(r, heads_total, row_blocks)
+                    batch = z // heads
+                    head = z % heads
+                    row0 = _first_row(r, m, W, NUM_WG)
+                    bar = again.index(W)
+                    q_tile = q_smem.index(W)
+                    kv = o_smem.index(W)
+                    fetched = _fetch(q_desc, batch, head, row0, q_tile, bar, fetched)
+                    out, fetched = _online(
+                        q_tile,
+                        kv,
+                        k_desc,
+                        v_desc,
+                        bar,
+                        fetched,
+                        batch,
+                        head // group,
+                        row0,
+                        scale_log2,
+                    )
+                    kv.reshape([ROWS, D]).store(out.to(dtype))
+                    fence_async_shared()
+                    tma_store(out_desc, [batch, head, row0, 0], kv)
+                    tma.store_wait(0)
 
 
 @gluon.jit
@@ -283,12 +343,11 @@ def flash_attention_gluon(
     N: gl.constexpr,
     D: gl.constexpr,
     STAGES: gl.constexpr,
-    SPLIT: gl.constexpr,
-    Q_IN_REGS: gl.constexpr,
-    IN_TURN: gl.constexpr,
+    GUARD: gl.constexpr,
     REGS: gl.constexpr,
     num_warps: gl.constexpr,
 ):
+    gl.static_assert(N == ROWS)  # so that one tile is the whole diagonal, and fits the output's
     dtype: gl.constexpr = k_desc.dtype
     bar: gl.constexpr = mbarrier.MBarrierLayout()
     q_smem = gl.allocate_shared_memory(dtype, [NUM_WG, 1, 1, ROWS, D], q_desc.layout)
@@ -296,41 +355,32 @@ def flash_attention_gluon(
     k_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], v_desc.layout)
     q_full = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
-    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
-    k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
-    turn = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
-    if SPLIT:
-        v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
-        v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
-    else:
-        v_full = k_full
-        v_empty = k_empty
+    again = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
     for i in gl.static_range(NUM_WG):
         mbarrier.init(q_full.index(i), count=1)
-        mbarrier.init(turn.index(i), count=1)
+        mbarrier.init(again.index(i), count=1)
     for i in gl.static_range(STAGES):
-        mbarrier.init(k_full.index(i), count=1)
-        mbarrier.init(k_empty.index(i), count=NUM_WG)
-        if SPLIT:
-            mbarrier.init(v_full.index(i), count=1)
-            mbarrier.init(v_empty.index(i), count=NUM_WG)
+        mbarrier.init(full.index(i), count=1)
+        mbarrier.init(empty.index(i), count=NUM_WG)
     fence_async_shared()
-    mbarrier.arrive(turn.index(0), pred=IN_TURN)
 
     c = (
         q_desc,
+        k_desc,
+        v_desc,
         out_desc,
         q_smem,
         o_smem,
         k_smem,
         v_smem,
         q_full,
-        k_full,
-        v_full,
-        k_empty,
-        v_empty,
-        turn,
+        full,
+        empty,
+        again,
         heads,
+        group,
         heads_total,
         tiles,
         row_blocks,
@@ -341,10 +391,8 @@ def flash_attention_gluon(
         v_desc,
         k_smem,
         v_smem,
-        k_full,
-        v_full,
-        k_empty,
-        v_empty,
+        full,
+        empty,
         heads,
         group,
         heads_total,
@@ -352,23 +400,13 @@ def flash_attention_gluon(
         row_blocks,
     )
     # setmaxnreg moves registers from the producer to the consumers: REGS each, 24 for the producer.
-    if NUM_WG == 2:
+    if NUM_WG == 3:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_producer, (p, NUM_WG, SPLIT)),
-            ],
-            [4, 1],
-            [REGS, 24],
-        )
-    elif NUM_WG == 3:
-        gl.warp_specialize(
-            [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_producer, (p, NUM_WG, SPLIT)),
+                (_consumer, (c, 0, NUM_WG, GUARD)),
+                (_consumer, (c, 1, NUM_WG, GUARD)),
+                (_consumer, (c, 2, NUM_WG, GUARD)),
+                (_producer, (p, NUM_WG)),
             ],
             [4, 4, 1],
             [REGS, REGS, 24],
@@ -376,11 +414,11 @@ def flash_attention_gluon(
     else:
         gl.warp_specialize(
             [
-                (_consumer, (c, 0, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 1, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 2, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_consumer, (c, 3, NUM_WG, SPLIT, Q_IN_REGS, IN_TURN)),
-                (_producer, (p, NUM_WG, SPLIT)),
+                (_consumer, (c, 0, NUM_WG, GUARD)),
+                (_consumer, (c, 1, NUM_WG, GUARD)),
+                (_consumer, (c, 2, NUM_WG, GUARD)),
+                (_consumer, (c, 3, NUM_WG, GUARD)),
+                (_producer, (p, NUM_WG)),
             ],
             [4, 4, 4, 1],
             [REGS, REGS, REGS, 24],
@@ -388,16 +426,10 @@ def flash_attention_gluon(
 
 
 # NUM_WG: (registers a consumer thread, registers a thread at launch: 65,536 over all threads).
-REGISTERS = {2: (240, 168), 3: (160, 128), 4: (112, 96)}
-
-
-def config_for(head_dim, seq):
-    """(NUM_WG, N, STAGES, SPLIT, Q_IN_REGS, IN_TURN): the best measured on an H200."""
-    if head_dim == 64:
-        if seq >= 8192:
-            return 3, 128, 2, True, False, True
-        return 4, 64, 6, False, False, seq >= 4096
-    return (2, 64, 4, False, True, False) if seq <= 1024 else (2, 128, 2, True, True, False)
+REGISTERS = {3: (160, 128), 4: (112, 96)}
+# head_dim: (NUM_WG, STAGES), the best measured on an H200.
+CONFIG = {64: (4, 6), 128: (3, 4)}
+KEYS = 64  # of one tile
 
 
 def why_not(head_dim: int, dtype: str) -> str | None:
@@ -409,47 +441,99 @@ def why_not(head_dim: int, dtype: str) -> str | None:
     return None if dtype in ("bf16", "fp16") else f"needs bf16 or fp16, not {dtype}"
 
 
-def _desc(t, rows):
-    """What the copy engine needs to know: shape, strides and the box [1, 1, rows, head_dim]. It
+def in_words(head_dim: int) -> str:
+    wgs, stages = CONFIG[head_dim]
+    return f"{wgs} warpgroups of 64 queries, tiles of {KEYS} keys, {stages} stages"
+
+
+def attention(q, k, v, guard=True):
+    """Causal attention of ``[batch, heads, seq, head_dim]``; k and v may have fewer heads (GQA).
+
+    bf16 or fp16, head_dim 64 or 128; every row 16-byte aligned, else it raises AssertionError.
+    ``guard=False`` leaves out the check for sums that overflowed, to measure what it costs.
+    """
+    out = torch.empty_like(q)
+    if torch.compiler.is_compiling():
+        Launch(q.shape, k.shape, guard)(q, k, v, out)
+    else:
+        _launch(
+            q.shape, k.shape, q.stride(), k.stride(), v.stride(), out.stride(), q.dtype,
+            q.get_device(), guard, get_ident(),
+        )(q, k, v, out)  # fmt: skip
+    return out
+
+
+class Launch:
+    """What a launch needs beside the tensors. It is the same for all tensors of the same shapes,
+    strides and dtype, and costs the CPU more to make than the launch itself.
+
+    The descriptors stay, and point to a tensor only during a call: no tensor is kept alive.
+    """
+
+    def __init__(self, q_shape, k_shape, guard=True):
+        batch, heads, seq, head_dim = q_shape
+        wgs, stages = CONFIG[head_dim]
+        regs, self.at_launch = REGISTERS[wgs]
+        row_blocks = triton.cdiv(seq, 64 * wgs)
+        tiles = batch * heads * row_blocks
+        self.grid = (min(tiles, _multiprocessors()), 1, 1)
+        self.arguments = (
+            heads,
+            heads // k_shape[1],
+            batch * heads,
+            tiles,
+            row_blocks,
+            LOG2_E / math.sqrt(head_dim),
+        )
+        self.constants = {
+            "NUM_WG": wgs,
+            "N": KEYS,
+            "D": head_dim,
+            "STAGES": stages,
+            "GUARD": guard,
+            "REGS": regs,
+            "num_warps": 4,
+        }
+        self.descs = self.launch = None
+
+    def __call__(self, *tensors):
+        """Launch for (q, k, v, out), which must be of the shapes, strides and dtype as before."""
+        if self.launch is None:
+            descs = [_desc(tensor) for tensor in tensors]
+            kernel = flash_attention_gluon[self.grid](
+                *descs, *self.arguments, **self.constants, maxnreg=self.at_launch
+            )
+            if torch.compiler.is_compiling():
+                return
+            # From here on without a look at the arguments' types: they are always these.
+            self.descs, self.launch = descs, kernel[self.grid]
+        else:
+            for desc, tensor in zip(self.descs, tensors, strict=True):
+                desc.base = tensor
+            try:
+                self.launch(*self.descs, *self.arguments, *self.constants.values())
+            finally:
+                self._let_go()
+            return
+        self._let_go()
+
+    def _let_go(self):
+        for desc in self.descs:
+            desc.base = None
+
+
+@lru_cache(maxsize=64)  # a thread has its own: a descriptor is changed and then read
+def _launch(q_shape, k_shape, q, k, v, out, dtype, device, guard, thread) -> Launch:
+    return Launch(q_shape, k_shape, guard)
+
+
+@lru_cache
+def _multiprocessors() -> int:
+    return torch.cuda.get_device_properties().multi_processor_count
+
+
+def _desc(t):
+    """What the copy engine needs to know: shape, strides and the box [1, 1, 64, head_dim]. It
     fills rows past the end of the sequence with zeros and never writes them."""
     layout = gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
-    return TensorDescriptor(t, list(t.shape), list(t.stride()), [1, 1, rows, t.shape[-1]], layout)
-
-
-def in_words(head_dim: int, seq: int) -> str:
-    wgs, n, stages, *_ = config_for(head_dim, seq)
-    return f"{wgs} warpgroups of 64 queries, tiles of {n} keys, {stages} stages"
-
-
-def attention(q, k, v, config=None):
-    """Causal attention of ``[batch, heads, seq, head_dim]``; k and v may have fewer heads (GQA)."""
-    batch, heads, seq, head_dim = q.shape
-    out = torch.empty_like(q)
-    wgs, n, stages, split, q_regs, in_turn = config or config_for(head_dim, seq)
-    regs, at_launch = REGISTERS[wgs]
-    row_blocks = triton.cdiv(seq, 64 * wgs)
-    tiles = batch * heads * row_blocks
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    flash_attention_gluon[(min(tiles, sms),)](
-        _desc(q, 64),
-        _desc(k, n),
-        _desc(v, n),
-        _desc(out, 64),
-        heads,
-        heads // k.shape[1],
-        batch * heads,
-        tiles,
-        row_blocks,
-        LOG2_E / math.sqrt(head_dim),
-        NUM_WG=wgs,
-        N=n,
-        D=head_dim,
-        STAGES=stages,
-        SPLIT=split,
-        Q_IN_REGS=q_regs,
-        IN_TURN=in_turn,
-        REGS=regs,
-        num_warps=4,
-        maxnreg=at_launch,
-    )
-    return out
+    return TensorDescriptor(t, list(t.shape), list(t.stride()), [1, 1, 64, t.shape[-1]], layout)

@@ -461,7 +461,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Triton attention", r"flash_attention_triton$", **_OF_04D,
         example="flash_attention_triton"),  # the kernel of 04_d
     _rule("Gluon attention", r"flash_attention_gluon$", **_OF_04D,
-        example="flash_attention_gluon"),  # of common/hopper.py
+        example="flash_attention_gluon"),  # of common/kernels/hopper.py
     _rule("Triton attention", r"_attn_(?P<direction>fwd|bwd)(?:_d[kq]\w*|_preprocess)?(?:_\d+)?$",
         example="_attn_fwd"),
     _rule("Triton attention", r"_fwd_(?:grouped_)?kernel_stage[12](?:_\w+)?$", direction="forward",
