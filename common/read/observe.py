@@ -104,27 +104,27 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     @property
     def way(self) -> tuple[str, Trail | None]:
         """The step and how it came about: equal for steps of forwards that did the same."""
-        return self.name, self.op and self.op.trail
+        return self.name, self.op.trail if self.op else None
 
     @property
     def gpu(self) -> GpuEvent | None:
-        return self.on_gpu and self.on_gpu.event
+        return self.on_gpu.event if self.on_gpu else None
 
     @property
     def call(self) -> str | None:
-        return self.on_gpu and self.on_gpu.launch.name
+        return self.on_gpu.launch.name if self.on_gpu else None
 
     @property
     def kernel(self) -> KernelName | None:
-        return self.on_gpu and self.on_gpu.kernel
+        return self.on_gpu.kernel if self.on_gpu else None
 
     @property
     def residency(self) -> Residency | None:
-        return self.on_gpu and self.on_gpu.residency
+        return self.on_gpu.residency if self.on_gpu else None
 
     @property
     def zero_reason(self) -> ZeroReason | None:
-        return self.on_gpu and self.on_gpu.zero_reason
+        return self.on_gpu.zero_reason if self.on_gpu else None
 
     @property
     def sort(self) -> Sort | str:
@@ -536,7 +536,7 @@ class _Maker:
         above = made[index] if index >= low else None
         for one in reversed(waiting):
             span = spans.spans[one]
-            trail = self._trail(above and above.trail, span.name)
+            trail = self._trail(above.trail if above else None, span.name)
             depth = above.depth + 1 if above else 0
             # The region has finished, so this has: one without an end was too short to measure.
             above = Op(span.name, depth, span.start, span.end or span.start, above, trail)

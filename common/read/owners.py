@@ -120,8 +120,8 @@ class Services:
         }
         self.of: dict[Thread, list[Service]] = {}
         for thread, roots in self.roots.items():
-            if found := self._services(thread, roots):
-                self.of[thread] = found
+            if services := self._services(thread, roots):
+                self.of[thread] = services
         self._starts = {
             thread: [service.start for service in found] for thread, found in self.of.items()
         }
@@ -262,7 +262,7 @@ class Links:
 
     def thread_of(self, root: Span) -> Thread | None:
         node = self._nodes.get(id(root))
-        return node and self._thread.get((root.thread[0], node.forward_thread or 0))
+        return self._thread.get((root.thread[0], node.forward_thread or 0)) if node else None
 
     def forward_of(self, root: Span) -> Span | None:
         """The forward op that a backward op differentiates; None where it is not in the file, or

@@ -186,10 +186,10 @@ def _ops(linked: Linked) -> dict[str, Total]:
             total.count += 1
             if span.end is None:
                 continue
-            total.cpu += span.end - span.start  # type: ignore[operator]  # known until below
+            total.add_cpu(span.end - span.start)
             if parent >= 0:
                 above = spans[parent]
-                totals[above.name].cpu -= min(span.end, above.end) - span.start  # type: ignore
+                totals[above.name].add_cpu(span.start - min(span.end, above.end or span.end))
         if working := linked.placed.threads.get(thread):
             for call, index in zip(working.calls, working.ops, strict=True):
                 if index >= 0:

@@ -428,6 +428,7 @@ def _outline(data: bytes) -> _Outline:
 # Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
 # quarter: 8e12 at most. Older versions count from 1970.
 EXACT = 1 << 43
+SHORT = 1 << 40  # microseconds whose half a nanosecond a float keeps
 WHOLE = 1 << 52  # … and a thousand times as much is a whole number, rounded, from here on
 LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
 FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
@@ -1063,7 +1064,10 @@ def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
     if microseconds.__class__ is float:
         if 0 <= microseconds < EXACT:
             ns = microseconds * 1000
-            return int(ns) if ns >= WHOLE else int(ns + 0.5)
+            if ns >= WHOLE or ns < 1000 * SHORT:
+                return int(ns) if ns >= WHOLE else int(ns + 0.5)
+            whole = int(microseconds)  # on its own: a thousand times as much is rounded
+            return whole * 1000 + round((microseconds - whole) * 1000)
         if -EXACT < microseconds < 0:
             return -(_nanoseconds(-microseconds) or 0)
         if not isfinite(microseconds) or abs(microseconds) >= LONGEST:

@@ -209,10 +209,11 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
         style="bold",
     )
     print_plain(out, table)
-    for one, other, names in ((a, b, "AB"), (b, a, "BA")):
-        if has_graph(one) and not has_graph(other):
-            print_plain(out, Text("\n{}'s CUDA graph, with the ops of {}\n".format(*names), "bold"))
-            print_plain(out, _graph(one, other))
+    for graph, eager, names in ((a, b, "AB"), (b, a, "BA")):
+        if has_graph(graph) and not has_graph(eager):
+            title = "\n{}'s CUDA graph, with the ops of {}\n".format(*names)
+            print_plain(out, Text(title, "bold"))
+            print_plain(out, _graph(graph, eager))
     print_plain(out, Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
