@@ -10,6 +10,8 @@ import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from .record.workload import Attention
+
 TILE = 64
 NAMES = (
     "normal",
@@ -84,7 +86,7 @@ def main() -> None:
     from .kernels import hopper
 
     script = scripts.load("04_d_kernels_attention")
-    kernels = {
+    kernels: dict[str, Attention] = {
         "flash": partial(sdpa, SDPBackend.FLASH_ATTENTION),
         "cudnn": partial(sdpa, SDPBackend.CUDNN_ATTENTION),
         "triton": partial(script.triton_attention, tiles=script.TILES[0]),

@@ -27,6 +27,7 @@ that is right for every input.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from threading import get_ident
 
@@ -494,7 +495,8 @@ class Launch:
             "REGS": regs,
             "num_warps": 4,
         }
-        self.descs = self.launch = None
+        self.descs: list[TensorDescriptor] = []
+        self.launch: Callable | None = None
 
     def __call__(self, *tensors):
         """Launch for (q, k, v, out), which must be of the shapes, strides and dtype as before."""

@@ -70,9 +70,9 @@ def read_blocks(
         with source.open("rb") as file:
             size = source.stat().st_size or 1
             packed = file.peek(2)[:2] == b"\x1f\x8b"
-            source = gzip.GzipFile(fileobj=file) if packed else file
+            unpacked = gzip.GzipFile(fileobj=file) if packed else None
             total = 0
-            while block := _unpack(path, source, salvage) if packed else source.read(BLOCK):
+            while block := _unpack(path, unpacked, salvage) if unpacked else file.read(BLOCK):
                 total += len(block)
                 if packed and total > max_gb * 1e9:
                     raise UserError(

@@ -46,6 +46,7 @@ import msgspec
 from ..cli import UserError, shown
 from ..story import METADATA_KEY, Story, read_story
 from . import faults, pieces
+from .known import known
 from .pieces import MAX_GB, Blocks, Piece
 from .privacy import Finding, Scan
 
@@ -63,7 +64,8 @@ GPU: dict[str, Sort] = {
 }
 CPU = CALLS | {"cpu_op", "user_annotation"}
 WORK = CPU | GPU.keys()
-SORTS = {"cpu_op": "op", "user_annotation": "region"}
+UntimedSort: TypeAlias = Literal["region", "op", "call"]
+SORTS: dict[str, UntimedSort] = {"cpu_op": "op", "user_annotation": "region"}
 # Of events that viewers draw: they repeat what others say, or say nothing of work.
 DRAWN = {
     "gpu_user_annotation", "cuda_sync", "cuda_event", "python_function", "overhead", "Trace",
@@ -99,7 +101,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 class Launcher(Span, frozen=True, gc=False):
     """A range under whose id something was launched. The others, most, need no room for an id."""
 
-    external: int
+    external: int  # type: ignore[misc]  # a class variable of the others
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -177,7 +179,7 @@ class GpuEvent(msgspec.Struct, frozen=True, gc=False):
 class Untimed(msgspec.Struct, frozen=True, gc=False):
     """A range, op or call of which the file does not tell when it was."""
 
-    sort: Literal["region", "op", "call"]
+    sort: UntimedSort
     name: str
     thread: Thread
     correlation: int | None
@@ -231,8 +233,9 @@ class Trace:
     @property
     def labels(self) -> Counter:
         """How often each `record_function` label stands in the trace, without the profiler's."""
-        named = [*self.annotations, *(one for one in self.untimed if one.sort == "region")]
-        return Counter(s.name for s in named if not s.name.startswith(PROFILER_STEP))
+        named = [span.name for span in self.annotations]
+        named += [one.name for one in self.untimed if one.sort == "region"]
+        return Counter(name for name in named if not name.startswith(PROFILER_STEP))
 
 
 Number = TypeVar("Number", float, Decimal)
@@ -314,7 +317,7 @@ class _File(msgspec.Struct, Generic[Event], gc=False):
 class _Odd(NamedTuple):
     """Events that are not as the profiler writes them."""
 
-    count: int = 0
+    number: int = 0
     no_objects: int = 0  # of them, left out
     first: int = 0
     what: str = ""  # is odd with the first
@@ -330,7 +333,7 @@ class _Decoders(NamedTuple):
         """A trace; how many of its numbers are missing, written as NaN or Infinity; what is odd."""
         alone = _is_list(data)
         decoder = self.events if alone else self.file
-        missing, odd = 0, _Odd()
+        missing = 0
         try:
             try:
                 found = decoder.decode(data)
@@ -338,10 +341,10 @@ class _Decoders(NamedTuple):
                 data, missing = faults.mended(data)
                 found = decoder.decode(data)
         except msgspec.ValidationError:
-            found = (RAW_EVENTS if alone else RAW_FILE).decode(data)
-            events, odd = self._one_by_one(found if alone else found.traceEvents)
-            found = events if alone else _File(events, found.story, found.deviceProperties)
-        return (_File(found) if alone else found), missing, odd
+            raw = _File(RAW_EVENTS.decode(data)) if alone else RAW_FILE.decode(data)
+            events, odd = self._one_by_one(raw.traceEvents)
+            return _File(events, raw.story, raw.deviceProperties), missing, odd
+        return (_File(found) if alone else found), missing, _Odd()
 
     def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list["_Event"], _Odd]:
         events, first = [], None
@@ -392,8 +395,7 @@ class _Fields:
         return self._struct(**sound)
 
 
-def _decoders(number: type) -> _Decoders:
-    event = _Event[number]
+def _decoders(event: Any) -> _Decoders:
     return _Decoders(
         msgspec.json.Decoder(event, strict=False),
         _Fields(event, args=_Fields(_Args)),
@@ -428,9 +430,10 @@ def _outline(data: bytes) -> _Outline:
 # Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
 # quarter: 8e12 at most. Older versions count from 1970.
 EXACT = 1 << 43
+SHORT = 1 << 40  # microseconds whose half a nanosecond a float keeps
 WHOLE = 1 << 52  # … and a thousand times as much is a whole number, rounded, from here on
 LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
-FLOATS, DECIMALS = _decoders(float), _decoders(Decimal)
+FLOATS, DECIMALS = _decoders(_Event[float]), _decoders(_Event[Decimal])
 LONG = 10**9 * 3600 * 24 * 10  # ns: no work of a recording lasts ten days
 RECENT = 1 << 12
 TRIES = 20  # to find the end of a damaged event, or of a list behind it
@@ -599,9 +602,9 @@ class _Events:
         self._in_order, self._last = True, -FAR  # whether all is in order of time, so far
 
     def add(self, file: _File, missing: int, odd: _Odd) -> None:
-        if odd.count:
+        if odd.number:
             self.first_odd = self.first_odd or faults.in_file(odd.what, self.count + odd.first)
-            self.odd_events += odd.count
+            self.odd_events += odd.number
         self.count += len(file.traceEvents) + odd.no_objects
         self.non_finite += missing
         self._story = self._story if file.story is _NOTHING else _json(file.story)
@@ -625,7 +628,7 @@ class _Events:
                         and name.__class__ is str
                     ):
                         ns = ts * 1000
-                        start = int(ns) if ns >= WHOLE else int(ns + 0.5)
+                        start = int(ns) if ns >= WHOLE else _nanoseconds(ts) or 0
                         try:
                             thread = threads[event.pid, event.tid]
                         except (KeyError, TypeError):
@@ -650,9 +653,9 @@ class _Events:
                         and correlation.__class__ is int
                         and correlation > 0
                     ):
-                        start, dur = _nanoseconds(ts), event.dur
-                        known = dur.__class__ is float and 0 <= dur < LONG / 1000
-                        duration = int(dur * 1000 + 0.5) if known else None
+                        start, dur = _nanoseconds(ts) or 0, event.dur
+                        fits = dur.__class__ is float and 0 <= dur < LONG / 1000
+                        duration = int(dur * 1000 + 0.5) if fits else None
                         if external.__class__ is not int or not 0 < external < 1 << 63:
                             external = _external(args)
                         self.calls.append(
@@ -707,9 +710,9 @@ class _Events:
         if event.ph == "s":
             self._begun[identity] = _id(event.pid), _id(event.tid)
         elif event.ph == "f" and (whence := self._begun.pop(identity, None)):
-            at, known = _nanoseconds(event.ts), self._arrows[whence]
-            if at is not None and len(known) < ARROWS:
-                known.append(Arrow(whence, (_id(event.pid), _id(event.tid)), at))
+            at, arrows = _nanoseconds(event.ts), self._arrows[whence]
+            if at is not None and len(arrows) < ARROWS:
+                arrows.append(Arrow(whence, (_id(event.pid), _id(event.tid)), at))
 
     def _keep(self, event: _Event, category: str, start: int | None, duration: int | None) -> None:
         args = event.args
@@ -860,8 +863,10 @@ class _Events:
         """Ops get the External id under which something was launched. Of the others nobody asks,
         and as objects their ids would take a sixth of the memory."""
         launched = bytearray(1 << 20)  # by the id's last bits: an id too many does no harm
-        for one in chain(self.calls, self.gpu):
-            launched[(one.external or 0) % len(launched)] = True
+        for call in self.calls:
+            launched[(call.external or 0) % len(launched)] = True
+        for event in self.gpu:
+            launched[(event.external or 0) % len(launched)] = True
         for number, external in enumerate(self._op_ids):
             if launched[external % len(launched)] and external:
                 op = self.ops[number]
@@ -883,10 +888,15 @@ class _Events:
         for a time that was lost."""
         if not self._zeros:
             return
-        kept = (self.annotations, self.ops, self.calls, self.gpu)
-        if min((abs(one.start) for one in chain(*kept) if one.start), default=0) < FAR:
+        of_cpu: list[tuple[UntimedSort, list[Any]]] = [
+            ("region", self.annotations),
+            ("op", self.ops),
+            ("call", self.calls),
+        ]
+        kept = chain(*(ones for _, ones in of_cpu), self.gpu)
+        if min((abs(one.start) for one in kept if one.start), default=0) < FAR:
             return
-        for sort, ones in zip(("region", "op", "call"), kept, strict=False):
+        for sort, ones in of_cpu:
             self.untimed += [
                 Untimed(sort, o.name, o.thread, getattr(o, "correlation", None), o.external)
                 for o in ones
@@ -984,7 +994,7 @@ def _gpu_event(
     shared, size = _count(args.shared_memory), _count(args.bytes)
     stream = args.stream if args.original_stream is None else args.original_stream
     return GpuEvent(
-        sort=GPU[event.cat],
+        sort=GPU[str(event.cat)],
         name=name,
         start=start,
         duration=None if start is None else duration,
@@ -1060,10 +1070,15 @@ def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
     """None also for what is no moment: NaN written as text, or beyond 64 bits."""
     if microseconds is None:
         return None
-    if microseconds.__class__ is float:
+    if isinstance(microseconds, float):
         if 0 <= microseconds < EXACT:
             ns = microseconds * 1000
-            return int(ns) if ns >= WHOLE else int(ns + 0.5)
+            if ns >= WHOLE:
+                return int(ns)
+            if microseconds < SHORT:
+                return int(ns + 0.5)
+            whole = int(microseconds)  # on its own: a thousand times as much is rounded
+            return whole * 1000 + round((microseconds - whole) * 1000)
         if -EXACT < microseconds < 0:
             return -(_nanoseconds(-microseconds) or 0)
         if not isfinite(microseconds) or abs(microseconds) >= LONGEST:
@@ -1097,5 +1112,5 @@ def _count(value: Any) -> int | None:
 
 
 def _sizes(value: list) -> tuple[int, ...] | None:
-    sizes = tuple(map(_count, value))
-    return None if None in sizes or not sizes else sizes
+    sizes = known(map(_count, value))
+    return tuple(sizes) if sizes else None
