@@ -670,7 +670,7 @@ class _Events:
                         )
                         continue
                 if category in WORK:
-                    self._keep(event, category, _nanoseconds(ts), _nanoseconds(event.dur))
+                    self._keep(event, str(category), _nanoseconds(ts), _nanoseconds(event.dur))
                 elif category in OLD_CATEGORIES:
                     self._old = True
                 elif category not in DRAWN:
@@ -991,26 +991,40 @@ def _gpu_event(
 ) -> GpuEvent:
     once = events.once
     args = event.args or _NO_ARGS
-    shared, size = _count(args.shared_memory), _count(args.bytes)
-    stream = args.stream if args.original_stream is None else args.original_stream
+    device, stream = args.device, args.stream
+    if args.original_stream is not None:
+        stream = args.original_stream
+    # Numbers, nearly always: each is asked for its class here, for a call takes longer.
+    correlation, external, registers = args.correlation, args.external, args.registers
+    if correlation.__class__ is not int or correlation <= 0:
+        correlation = _correlation(args)
+    if external.__class__ is not int or not 0 < external < 1 << 63:
+        external = _external(args)
+    if registers.__class__ is not int or registers < 0:
+        registers = _count(registers)
+    shared, size = args.shared_memory, args.bytes
+    if shared.__class__ is not int or shared < 0:
+        shared = _count(shared)
+    if size is not None:
+        size = _count(size)
     return GpuEvent(
-        sort=GPU[str(event.cat)],
-        name=name,
-        start=start,
-        duration=None if start is None else duration,
-        device=_id(event.pid if args.device is None else args.device),
-        stream=_id(event.tid if stream is None else stream),
-        correlation=events.shared(_correlation(args)),
-        process=events.process,
-        grid=events.sizes(args.grid),
-        block=events.sizes(args.block),
-        registers=_count(args.registers),
-        shared_memory=once.setdefault(shared, shared),
-        reported_occupancy=_number(args.occupancy),
-        bytes=once.setdefault(size, size),
-        external=events.shared(_external(args)),
-        collective=None if args.collective is None else _collective(args, once),
-        region=None if args.graph_node is None else _text(args.region),
+        GPU[str(event.cat)],
+        name,
+        start,
+        None if start is None else duration,
+        device if device.__class__ is int else _id(event.pid if device is None else device),
+        stream if stream.__class__ is int else _id(event.tid if stream is None else stream),
+        None if correlation is None else events.shared(correlation),
+        events.process,
+        events.sizes(args.grid),
+        events.sizes(args.block),
+        registers,
+        None if shared is None else once.setdefault(shared, shared),
+        None if args.occupancy is None else _number(args.occupancy),
+        None if size is None else once.setdefault(size, size),
+        None if external is None else events.shared(external),
+        None if args.collective is None else _collective(args, once),
+        None if args.graph_node is None else _text(args.region),
     )
 
 
