@@ -25,6 +25,11 @@ def said(name: str) -> str:
     return name.removeprefix("aten::")
 
 
+def culprit(name: str) -> str:
+    """A call, an op or a word of its own, as it stands; what torch.compile names by a hash, not."""
+    return "compiled graph" if _GRAPH.match(name) or _REGION.match(name) else name
+
+
 def chain(path: Iterable[str]) -> str:
     """How a step came about, outermost first: masked_fill › clone › copy_. An op that does nothing
     but call its like is said once."""

@@ -10,6 +10,7 @@ from rich.text import Text
 from ..cli import shown
 from ..read.communication import Moved
 from ..read.kernel_names import brief, decode
+from ..read.op_names import culprit
 from ..read.survey import Survey
 from ..read.usage import Usage
 from .terminal import print_plain
@@ -150,7 +151,7 @@ def _idle(used: Usage) -> Table:
         table.add_row(name, *cells)
 
     for what, stretches in culprits[:FEW]:
-        row(_name(what), stretches.count, stretches.longest, stretches.ns)
+        row(_name(culprit(what)), stretches.count, stretches.longest, stretches.ns)
     if more := [stretches for _, stretches in culprits[FEW:]]:
         row(
             Text(plural(len(more), "other"), "dim"),
