@@ -218,7 +218,7 @@ def test_between_two_forwards_the_recording_is_idle_and_no_forward_is(tmp_path):
     events = forward(100, ("mul", "k", 10)), forward(1100, ("mul", "k", 10))
     seen = observe(read(write(tmp_path, trace(*events))))
     assert (seen.usage.span, seen.usage.idle) == (20_000, 0)
-    whole = seen.usage_of_recording(culprits=True)
+    whole = seen.usage_of_recording
     assert (whole.span, whole.busy, whole.idle) == (1_010_000, 20_000, 990_000)
     assert sum(one.ns for one in whole.idle_by.values()) == whole.idle
 
