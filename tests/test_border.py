@@ -17,7 +17,8 @@ WITHOUT_TORCH = (
 )  # fmt: skip
 MAY_IMPORT = {
     "story": set(),
-    "cli": set(),
+    "interrupts": set(),
+    "cli": {"interrupts"},
     "read": {"story", "cli"},
     "compare": {"story", "cli", "read"},
     "show": {"story", "cli", "read", "compare"},
