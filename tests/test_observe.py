@@ -637,6 +637,17 @@ def test_titles_in_a_file_sorted_by_time_part_nothing(tmp_path, lost):
     assert any("of a correlation id that several calls carry" in w for w in found["warnings"])
 
 
+def test_parts_one_after_the_other_in_time_are_parts(tmp_path):
+    """As the profiler writes them: calls behind kernels, so that the file is not sorted."""
+    parts = [
+        [TITLES, rank(n, region(at, 50), kernel(1, at + 20, 5, "k"), launch(1, at + 10))]
+        for n, at in enumerate((0, 500))
+    ]
+    seen = look(tmp_path, parts)
+    assert (names(seen, 0), names(seen, 1)) == (["k of 0"], ["k of 1"])
+    assert not seen.undecided
+
+
 def test_work_in_the_wrong_part_is_no_one_s(tmp_path):
     """All that ran on GPUs stands behind all that ran on CPUs: one call has two kernels, and the
     same id's other call has none."""

@@ -654,6 +654,9 @@ class _Events:
                         and correlation > 0
                     ):
                         start, dur = _nanoseconds(ts) or 0, event.dur
+                        if start < self._last:
+                            self._in_order = False
+                        self._last = start
                         fits = dur.__class__ is float and 0 <= dur < LONG / 1000
                         duration = int(dur * 1000 + 0.5) if fits else None
                         if external.__class__ is not int or not 0 < external < 1 << 63:
