@@ -10,7 +10,9 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from operator import attrgetter
+from itertools import islice
+from math import inf
+from operator import attrgetter, eq
 from typing import Protocol, TypeVar
 
 from .trace import Call, Span, Thread
@@ -48,6 +50,8 @@ class Spans(Sequence[Span]):
 
     def _ties_by_length(self) -> None:
         starts, low = self.starts, 0
+        if not any(map(eq, starts, islice(starts, 1, None))):
+            return
         for high in range(1, len(starts) + 1):
             if high == len(starts) or starts[high] != starts[low]:
                 if high - low > 1:
@@ -66,17 +70,16 @@ class Spans(Sequence[Span]):
     def parents(self) -> array:
         """For each range the one that is open when it begins, innermost; -1 where none is."""
         found = array("i")
-        ends: list[int] = []  # of the open ranges, and their indices
-        open_: list[int] = []
-        for index, span in enumerate(self.spans):
-            start, end = span.start, span.end
-            while open_ and ends[-1] <= start:
-                ends.pop()
-                open_.pop()
-            found.append(open_[-1] if open_ else -1)
-            if end is not None:
-                ends.append(end)
-                open_.append(index)
+        keep = found.append
+        around: list[tuple[int, float]] = []  # the ranges that are open around the innermost
+        inner, until = -1, inf
+        for index, (start, span) in enumerate(zip(self.starts, self.spans, strict=True)):
+            while until <= start:
+                inner, until = around.pop()
+            keep(inner)
+            if (end := span.end) is not None:
+                around.append((inner, until))
+                inner, until = index, end
         return found
 
     def within(self, start: int, end: int) -> tuple[int, int]:

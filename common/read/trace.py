@@ -870,8 +870,9 @@ class _Events:
             launched[(call.external or 0) % len(launched)] = True
         for event in self.gpu:
             launched[(event.external or 0) % len(launched)] = True
-        for number, external in enumerate(self._op_ids):
-            if launched[external % len(launched)] and external:
+        last_bits = len(launched) - 1
+        for number in [n for n, id_ in enumerate(self._op_ids) if launched[id_ & last_bits]]:
+            if external := self._op_ids[number]:
                 op = self.ops[number]
                 self.ops[number] = Launcher(op.name, op.start, op.end, op.thread, external)
         self._op_ids = array("I")

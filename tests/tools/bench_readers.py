@@ -2,9 +2,10 @@
 
     python tests/tools/bench_readers.py --events 200000 1000000 [--runs 5] [--others PYTHON]
 
-PYTHON is an interpreter that has HolisticTraceAnalysis 0.5.0, gpu-idle 0.1.0 and torch-tb-profiler
-0.4.3; without it only json.load and look are measured. Each reader is a process of its own; of
-several runs, which take turns, the fastest and the largest memory are printed.
+PYTHON is an interpreter that has traceinsight 0.6.1 (HolisticTraceAnalysis by its new name), AMD's
+TraceLens (which is on GitHub alone), gpu-idle 0.1.0 and torch-tb-profiler 0.4.3; without it only
+json.load and look are measured. Each reader is a process of its own; of several runs, which take
+turns, the fastest and the largest memory are printed.
 """
 
 import argparse
@@ -23,6 +24,10 @@ HTA = (
     "import sys; from hta.trace_analysis import TraceAnalysis; "
     "TraceAnalysis(trace_files={0: sys.argv[1]}).get_gpu_kernel_breakdown(visualize=False)"
 )
+TRACELENS = (
+    "import sys; from TraceLens import TreePerfAnalyzer; "
+    "TreePerfAnalyzer.from_file(profile_filepath=sys.argv[1]).get_df_kernel_launchers()"
+)
 TB = (
     "import sys, tempfile; from torch_tb_profiler.io.cache import Cache; "
     "from torch_tb_profiler.profiler.data import RunProfileData; "
@@ -39,7 +44,8 @@ def commands(others: str | None) -> dict[str, list[str]]:
     if others:
         found["gpu-idle 0.1.0"] = [str(Path(others).parent / "gpu-idle")]
         found["torch-tb-profiler 0.4.3"] = [others, "-c", TB]
-        found["HTA 0.5.0"] = [others, "-c", HTA]
+        found["TraceLens"] = [others, "-c", TRACELENS]
+        found["HTA (traceinsight 0.6.1)"] = [others, "-c", HTA]
     return found
 
 
