@@ -159,6 +159,29 @@ def test_curves_climb_by_their_power_on_equal_axes(tmp_path):
     assert "04_a at 2048: no recording" in text
 
 
+@pytest.mark.parametrize("width", [1, 2, 7, 8, 9.99, 80, 99, 8_000, 9_990, 123_456, 8.5e6, 3e9])
+def test_an_axis_of_any_width_has_a_few_ticks(width):
+    ticks = page._ticks(width)
+    assert ticks[0] == 0 and len(ticks) <= 4 and all(tick < width for tick in ticks)
+    assert width < 2 or len(ticks) >= 2
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.1, 9.5), (3, 3), (1, 1e6), (0.5, 20), (1e-9, 1e9)])
+def test_a_scale_has_marks_even_between_two_powers(low, high):
+    marks = page._marks(low, high, 10)
+    assert 1 <= len(marks) <= 6 and all(low <= mark <= high for mark in marks)
+    assert marks == sorted(set(marks))
+
+
+@pytest.mark.parametrize(
+    "chosen", [["--only", "flash"], ["--only", "04_a", "--mode", "eager", "--sweep", "1024,2048"]]
+)
+def test_the_shipped_recordings_make_a_page_of_any_choice(chosen, tmp_path):
+    written = tmp_path / "page.html"
+    assert run(*chosen, "--html", written).returncode == 0
+    assert "</html>" in written.read_text()
+
+
 def test_names_at_the_ends_of_curves_do_not_overlap():
     for places in ([100, 101, 102, 30], [page.HIGH] * 8, [page.TOP] * 8):
         moved = sorted(page._apart(places))

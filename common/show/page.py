@@ -208,7 +208,8 @@ def _axis(width: float) -> str:
 def _ticks(width: float) -> list[int]:
     """From 0 in steps of 1, 2 or 5 of a power of ten; none where its words would not fit."""
     power = 10 ** math.floor(math.log10(width))
-    step = next(s for s in (power // 5, power // 2, power, 2 * power) if s and width / s <= 4)
+    steps = power // 5, power // 2, power, 2 * power, 5 * power
+    step = next(s for s in steps if s and width / s <= 4)
     return [tick for tick in range(0, math.ceil(width), step) if tick < 0.88 * width]
 
 
@@ -340,8 +341,10 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
 
 
 def _marks(low: float, high: float, base: int) -> list[float]:
-    """Powers of the base within the range, six at the most."""
+    """Powers of the base within the range, six at the most; its ends where there is none."""
     first, last = math.ceil(math.log(low, base)), math.floor(math.log(high, base))
+    if first > last:
+        return sorted({low, high})
     return [float(base) ** k for k in range(first, last + 1, (last - first) // 6 + 1)]
 
 
