@@ -10,6 +10,7 @@ turns, the fastest and the largest memory are printed.
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -53,9 +54,11 @@ def measure(command: list[str], timeout: float) -> tuple[float, float] | str:
     """(seconds, peak MB), or why there is no figure."""
     start = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+        )
         late = threading.Event()
-        timer = threading.Timer(timeout, lambda: (late.set(), process.kill()))
+        timer = threading.Timer(timeout, lambda: (late.set(), _kill(process)))
         timer.start()
         _, status, usage = os.wait4(process.pid, 0)  # the peak of this child alone
         timer.cancel()
@@ -68,6 +71,11 @@ def measure(command: list[str], timeout: float) -> tuple[float, float] | str:
             last = errors.read().decode(errors="replace").strip().split("\n")[-1]
             return f"failed: {last[:80]}"
     return seconds, usage.ru_maxrss / 1024
+
+
+def _kill(process: subprocess.Popen) -> None:
+    """With the workers that it has started: they would disturb whoever comes next."""
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def main() -> None:
