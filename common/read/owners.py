@@ -345,7 +345,10 @@ class Owners:
         return total(event.duration for event in events)
 
     def of(self, label: str) -> Owned:
-        times = self._time.get(label, {})
+        return self.over(self._time.get(label, {}))
+
+    def over(self, times: dict[Thread, list[Interval]]) -> Owned:
+        """Of any intervals of threads, merged and in order."""
         own, others = self._over(times)
         backward: int | None = None
         if self.services.links.known:

@@ -22,7 +22,9 @@ order of time is taken for sorted: the profiler writes none, and then metadata p
     kernel, gpu_memcpy,
     gpu_memset        work on the GPU                        → gpu
     mtia_ccp_events   a kernel of MTIA                       → gpu
-    gpu_user_annotation, cuda_sync, python_function, ac2g and others: drawn by viewers, no work
+    python_function   a module's call, a Python function     → frames, of modules and own code
+    cpu_instant_event [memory]: a block is taken or given back → allocations
+    gpu_user_annotation, cuda_sync, ac2g and others: drawn by viewers, no work
 
 A span is one event (`ph` X) or a begin and an end (B, E), paired on their thread at the end. What
 has no usable time stands apart: it must not count as being at time 0. An event with a field of a
@@ -46,6 +48,7 @@ import msgspec
 from ..cli import UserError, shown
 from ..story import METADATA_KEY, Story, read_story
 from . import faults, pieces
+from .frames import is_module, is_own
 from .known import known
 from .pieces import MAX_GB, Blocks, Piece
 from .privacy import Finding, Scan
@@ -195,6 +198,27 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     forward_thread: int | None
 
 
+class Allocation(msgspec.Struct, frozen=True, gc=False):
+    """A block of memory taken (`bytes` above 0) or given back, and what the allocator then holds."""
+
+    start: int  # ns
+    thread: Thread
+    device: tuple[int | None, int | None]  # torch's number of its type (0 CPU, 1 CUDA), its index
+    address: int | None
+    bytes: int
+    allocated: int | None  # bytes, in all
+    reserved: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a file of a distributed job tells of its place in it. None: it does not."""
+
+    rank: int | None
+    size: int | None  # ranks of the job
+    backend: str | None
+
+
 class Arrow(NamedTuple):
     """From a thread on which a forward op ran to its backward op, by place."""
 
@@ -225,6 +249,10 @@ class Trace:
     evaluates: bool = False  # whether any op is one of the autograd engine's
     nodes: tuple[Node, ...] = ()  # the backward ops, and the forward ops they may belong to
     arrows: tuple[Arrow, ...] = ()  # some from each forward thread
+    frames: tuple[Span, ...] = ()  # calls of modules, and functions that are no library's
+    stacks: bool = False  # whether any Python function was recorded
+    allocations: tuple[Allocation, ...] = ()
+    job: Job | None = None
 
     @property
     def profiler_steps(self) -> int:
@@ -263,6 +291,12 @@ class _Args(
         "ranks": "Process Group Ranks",
         "graph_node": "graph node id",
         "region": "name",  # of an annotated node of a CUDA graph
+        "size": "Bytes",
+        "address": "Addr",
+        "device_type": "Device Type",
+        "device_id": "Device Id",
+        "allocated": "Total Allocated",
+        "reserved": "Total Reserved",
     },
 ):
     # Any: other profilers write numbers as text, and "N/A"; `_number` sorts that out.
@@ -290,6 +324,12 @@ class _Args(
     ranks: Any = None
     graph_node: Any = None
     region: Any = None
+    size: Any = None
+    address: Any = None
+    device_type: Any = None
+    device_id: Any = None
+    allocated: Any = None
+    reserved: Any = None
 
 
 _NO_ARGS = _Args()
@@ -312,6 +352,7 @@ class _File(msgspec.Struct, Generic[Event], gc=False):
     # Raw: what other people put there may be of any size.
     story: msgspec.Raw = msgspec.field(default=_NOTHING, name=METADATA_KEY)
     deviceProperties: msgspec.Raw = _NOTHING
+    distributedInfo: msgspec.Raw = _NOTHING
 
 
 class _Odd(NamedTuple):
@@ -343,7 +384,7 @@ class _Decoders(NamedTuple):
         except msgspec.ValidationError:
             raw = _File(RAW_EVENTS.decode(data)) if alone else RAW_FILE.decode(data)
             events, odd = self._one_by_one(raw.traceEvents)
-            return _File(events, raw.story, raw.deviceProperties), missing, odd
+            return _File(events, raw.story, raw.deviceProperties, raw.distributedInfo), missing, odd
         return (_File(found) if alone else found), missing, _Odd()
 
     def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list["_Event"], _Odd]:
@@ -413,11 +454,16 @@ class _Outline(msgspec.Struct, rename={"story": METADATA_KEY}):
     traceEvents: msgspec.Raw
     story: msgspec.Raw = _NOTHING
     deviceProperties: msgspec.Raw = _NOTHING
+    distributedInfo: msgspec.Raw = _NOTHING
 
     @property
     def around(self) -> bytes:
         """What stands around its events, behind an empty list of them."""
-        names = {METADATA_KEY: self.story, "deviceProperties": self.deviceProperties}
+        names = {
+            METADATA_KEY: self.story,
+            "deviceProperties": self.deviceProperties,
+            "distributedInfo": self.distributedInfo,
+        }
         return b"]" + b"".join(b',"%s":%s' % (n.encode(), raw) for n, raw in names.items() if raw)
 
 
@@ -584,6 +630,10 @@ class _Events:
         self.first_odd = ""
         self._story: Any = None
         self._devices: Any = None
+        self._job: Any = None
+        self.frames: list[Span] = []
+        self.stacks = False
+        self.allocations: list[Allocation] = []
         self.timed = self._old = self._zeros = False
         self.once: dict = {}
         self._threads: dict = {}
@@ -610,6 +660,8 @@ class _Events:
         self._story = self._story if file.story is _NOTHING else _json(file.story)
         if file.deviceProperties is not _NOTHING:
             self._devices = _json(file.deviceProperties)
+        if file.distributedInfo is not _NOTHING:
+            self._job = _json(file.distributedInfo)
         once, threads = self.once, self._threads
         keep_op, keep_id = self.ops.append, self._op_ids.append
         timed = False
@@ -674,6 +726,8 @@ class _Events:
                         continue
                 if category in WORK:
                     self._keep(event, str(category), _nanoseconds(ts), _nanoseconds(event.dur))
+                elif category == "python_function":
+                    self._frame(event)
                 elif category in OLD_CATEGORIES:
                     self._old = True
                 elif category not in DRAWN:
@@ -687,9 +741,42 @@ class _Events:
                 timed = True
                 process = self._thread(event)[0] if event.cat in CPU else self.process
                 self._halves.append((event, process))
+            elif phase == "i" and event.name == "[memory]":
+                self._allocation(event)
             elif event.cat in WORK:
                 self.unread_work += 1
         self.timed = self.timed or timed
+
+    def _frame(self, event: _Event) -> None:
+        """Of a million Python functions hardly one is asked for: modules, and own code."""
+        self.stacks, name = True, event.name
+        if name.__class__ is not str or not (is_module(name) or is_own(name)):
+            return
+        start, duration = _nanoseconds(event.ts), _nanoseconds(event.dur)
+        if start is not None:
+            end = start + duration if duration and 0 < duration < LONG else None
+            thread = _id(event.pid), _id(event.tid)
+            thread = self._threads.get(thread, thread)
+            self.frames.append(Span(self.once.setdefault(name, name), start, end, thread))
+
+    def _allocation(self, event: _Event) -> None:
+        args = event.args or _NO_ARGS
+        start, size = _nanoseconds(event.ts), _number(args.size)
+        if start is None or size is None or size % 1:
+            return
+        thread = _id(event.pid), _id(event.tid)
+        device = _count(args.device_type), _count(args.device_id)
+        self.allocations.append(
+            Allocation(
+                start,
+                self._threads.get(thread, thread),
+                self.once.setdefault(device, device),
+                _count(args.address),
+                int(size),
+                _count(args.allocated),
+                _count(args.reserved),
+            )
+        )
 
     def _look_at_unread(self, event: _Event) -> None:
         """Work of an accelerator that nobody here knows carries what others' carries."""
@@ -792,6 +879,7 @@ class _Events:
     def size(self) -> int:
         """About how many bytes of memory its events take."""
         spans = len(self.ops) + len(self.annotations) + len(self.calls) + len(self.untimed)
+        spans += len(self.frames) + len(self.allocations)
         return 150 * (spans + len(self.once) + len(self._threads)) + 350 * (
             len(self.gpu) + len(self._halves)
         )
@@ -944,6 +1032,10 @@ class _Events:
             evaluates=any(str(name).startswith(EVALUATE) for name in self.once),
             nodes=nodes,
             arrows=tuple(chain.from_iterable(self._arrows.values())),
+            frames=_emptied(self.frames),
+            stacks=self.stacks,
+            allocations=_emptied(self.allocations),
+            job=_job(self._job),
         )
 
     def _owned(self) -> tuple[GpuEvent, ...]:
@@ -968,6 +1060,12 @@ class _Events:
             if event.process is None:
                 self.gpu[number] = msgspec.structs.replace(event, process=STRANGER)
         return True
+
+
+def _job(told: Any) -> Job | None:
+    if not isinstance(told, dict):
+        return None
+    return Job(_count(told.get("rank")), _count(told.get("world_size")), _text(told.get("backend")))
 
 
 def _emptied(things: list) -> tuple:
