@@ -361,12 +361,17 @@ class Owners:
 
     def events(self, label: str) -> Iterator[GpuEvent]:
         """Those of a label, each once."""
-        times = self._time.get(label, {})
+        for call, _ in self.calls(self._time.get(label, {})):
+            yield from self._answers.get(id(call), ())
+
+    def calls(self, times: dict[Thread, list[Interval]]) -> Iterator[tuple[Call, Thread]]:
+        """The calls that work in any intervals of threads and for them, each once, with the thread
+        for which it counts."""
         for thread, intervals in times.items():
             if working := self._placed.get(thread):
                 for start, end in intervals:
                     for number in working.within(start, end):
-                        yield from self._answers.get(id(working.calls[number]), ())
+                        yield working.calls[number], thread
         for pair, ledger in self._lent.items():
             worker, waiting = pair
             mine = times.get(worker, [])
@@ -376,7 +381,7 @@ class Owners:
                     moment = ledger.moments[number]
                     at = bisect_right(mine, (moment, INFINITE)) - 1
                     if at < 0 or mine[at].end <= moment:  # not its own already
-                        yield from self._answers.get(id(self._lent_calls[pair][number]), ())
+                        yield self._lent_calls[pair][number], worker
 
     @property
     def labelled(self) -> int | None:

@@ -216,7 +216,7 @@ class Job:
 
     rank: int | None
     size: int | None  # ranks of the job
-    backend: str | None
+    groups: int | None  # of ranks
 
 
 class Arrow(NamedTuple):
@@ -1065,7 +1065,7 @@ class _Events:
 def _job(told: Any) -> Job | None:
     if not isinstance(told, dict):
         return None
-    return Job(_count(told.get("rank")), _count(told.get("world_size")), _text(told.get("backend")))
+    return Job(*(_count(told.get(name)) for name in ("rank", "world_size", "pg_count")))
 
 
 def _emptied(things: list) -> tuple:
