@@ -134,6 +134,17 @@ def positive_number(text: str) -> float:
     return number
 
 
+def percentage(text: str) -> float:
+    """An argparse type: 5% or 5 as 0.05."""
+    try:
+        number = float(text.strip().removesuffix("%"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 5%") from None
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 0%")
+    return number / 100
+
+
 def path(text: str) -> Path:
     """An argparse type, for `--traces=~/x` too: there no shell has put the home folder in."""
     with contextlib.suppress(RuntimeError):  # nobody's home

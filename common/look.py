@@ -1,40 +1,60 @@
 """Look at any trace of torch.profiler: what one labelled forward did, kernel by kernel.
 
-Two traces are laid side by side; a trace of several labels is surveyed. Nothing here needs torch or
-a GPU. Exit codes: 0 an answer, 1 the reader of the output went away, 2 an error, which is one line
-on stderr, 130 interrupted.
+Two traces are laid side by side; a trace of several labels is surveyed; a folder holds the ranks of
+one job. Nothing here needs torch or a GPU. Exit codes: 0 an answer, 1 the reader of the output went
+away, 2 an error, which is one line on stderr, 3 slower (--fail-over), 130 interrupted.
 """
 
 import gc
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cli import UserError, one_line_errors, option, parse, positive_number, progress
+from .cli import (
+    UserError,
+    one_line_errors,
+    option,
+    parse,
+    percentage,
+    positive,
+    positive_number,
+    progress,
+)
 from .compare.compared import compare
-from .read.labels import is_incidental
+from .look_many import Comparison, Reading, look_at_ranks, look_whether_slower
 from .read.linked import Linked, link
+from .read.memory import memory
+from .read.modules import code
 from .read.observe import observe
+from .read.repeats import METRICS, only_label
+from .read.steps import profiled_steps
 from .read.survey import survey
 from .read.trace import MAX_GB, Trace, read
 from .show import report
 from .show.as_json import as_json, difference_json, print_json, survey_json
+from .show.memory import memory_json, show_memory
+from .show.modules import modules_json, show_modules
+from .show.steps import show_steps, steps_json
 from .show.survey import show_survey
 from .show.terminal import console
 
 PATIENCE = 2  # seconds
+VIEWS = ("modules", "memory", "steps")  # options, each a view of its own
 EXAMPLES = """\
 trace.json                    one forward, or a survey of several labels
 trace.json --region forward   the label to look at
 trace.json --guess "matmul softmax matmul"
 a.json b.json.gz              two recordings, step by step
-trace.json --salvage --json   what a damaged file still holds, for a program"""
+trace.json --salvage --json   what a damaged file still holds, for a program
+trace.json --modules          whose modules and functions the GPU's time is
+ranks/                        the ranks of one job, a file each
+base/ new/ --fail-over 5%     is it slower? Two recordings, or two folders of repeats"""
 
 
 @dataclass(frozen=True)
 class Options:
     traces: list[Path] = option(
         None,
-        "a trace (.json or .json.gz), or two to compare",
+        "a trace (.json or .json.gz), two to compare, or the ranks of a job (a folder, or more)",
         positional=True,
         type=Path,
         nargs="+",
@@ -59,12 +79,74 @@ class Options:
         type=positive_number,
         metavar="N",
     )
+    modules: bool = option(
+        False,
+        "the tree of modules, and the functions of yours that the dearest kernels come from",
+        action="store_true",
+    )
+    memory: bool = option(
+        False, "memory over time, and who holds it at its peak", action="store_true"
+    )
+    steps: bool = option(
+        False, "the profiler's steps, and what differs in one out of line", action="store_true"
+    )
+    ranks: bool = option(
+        False,
+        "take two files as ranks of one job; a folder is taken so anyway",
+        action="store_true",
+    )
+    fail_over: float | None = option(
+        None,
+        "compare BASE with NEW, each a recording or a folder of repeats; exit with 3 where NEW is "
+        "slower by more than this, such as 5%",
+        type=percentage,
+        metavar="SHARE",
+    )
+    base: list[Path] | None = option(
+        None,
+        "with --fail-over: the recordings of BASE; then all the others are of NEW",
+        type=Path,
+        nargs="+",
+        metavar="TRACE",
+    )
+    metric: str = option(
+        "work",
+        "with --fail-over: work is what the GPU does a forward; busy counts each moment once; "
+        "elapsed is idle time too",
+        choices=METRICS,
+    )
+    markdown: bool = option(
+        False, "with --fail-over: print Markdown, for a pull request", action="store_true"
+    )
+    jobs: int | None = option(
+        None,
+        "files that are read at once, each by a process (default: as many as there are cores)",
+        type=positive,
+        metavar="N",
+    )
+    dask: str | None = option(
+        None,
+        "read the files by the workers of this Dask scheduler, such as tcp://host:8786",
+        metavar="SCHEDULER",
+    )
+    top: int | None = option(
+        None,
+        "with --json: only so many entries of each list, and how many were left out",
+        type=positive,
+        metavar="N",
+    )
     json: bool = option(False, "print one JSON object", action="store_true")
 
 
 def look(options: Options) -> None:
-    if len(options.traces) > 2:
-        raise UserError(f"{len(options.traces)} traces given: look takes one, or two to compare")
+    views = [name for name in VIEWS if getattr(options, name)]
+    _require_sense(options, views)
+    if options.fail_over is not None:
+        return _whether_slower(options)
+    if options.ranks or len(options.traces) > 2 or any(path.is_dir() for path in options.traces):
+        return look_at_ranks(options.traces, _reading(options), options.json, options.top)
+    if views:
+        return _view(link(_read(options.traces[0], options)), views[0], options)
     if options.survey and (options.region is not None or len(options.traces) > 1):
         raise UserError("--survey is of one whole trace: give one, and no --region")
     traces = [link(_read(path, options)) for path in options.traces]
@@ -93,17 +175,77 @@ def look(options: Options) -> None:
         report.show(console(), compared)
 
 
+def _require_sense(options: Options, views: list[str]) -> None:
+    """Raises UserError for options that say nothing together."""
+    if views:
+        view = f"--{views[0]}"
+        if len(views) > 1:
+            raise UserError(f"{view} and --{views[1]} are two views; ask for one at a time")
+        if len(options.traces) > 1 or options.ranks or options.traces[0].is_dir():
+            raise UserError(f"{view} is of one trace; give one")
+        if options.region is not None or options.survey or options.guess is not None:
+            raise UserError(f"{view} is of a whole trace: leave --region, --survey, --guess out")
+    gates = {"--base": options.base, "--markdown": options.markdown}
+    for name, given in gates.items() if options.fail_over is None else ():
+        if given:
+            raise UserError(f"{name} goes with --fail-over, such as --fail-over 5%")
+    if options.markdown and options.json:
+        raise UserError("--markdown and --json are two forms; ask for one")
+    if options.top is not None and not options.json:
+        raise UserError("--top goes with --json")
+    many = options.ranks or len(options.traces) > 2 or any(p.is_dir() for p in options.traces)
+    if options.fail_over is not None or many:
+        if options.survey or options.guess is not None:
+            raise UserError("--survey and --guess are of one trace; give one")
+    if many and options.fail_over is None:
+        if options.region is not None:
+            raise UserError("--region is of one trace, or goes with --fail-over")
+        if len(options.traces) == 2 and all(path.is_dir() for path in options.traces):
+            if not options.ranks:
+                raise UserError(
+                    "two folders: compare them with --fail-over 5%, or take both for the ranks of "
+                    "one job with --ranks"
+                )
+
+
+def _reading(options: Options) -> Reading:
+    return Reading(options.salvage, options.max_gb, options.jobs, options.dask)
+
+
+def _whether_slower(options: Options) -> None:
+    assert options.fail_over is not None
+    if options.base:
+        base, new = options.base, options.traces
+    elif len(options.traces) == 2:
+        base, new = options.traces[:1], options.traces[1:]
+    else:
+        raise UserError(
+            f"--fail-over compares two sides, BASE and NEW, and {len(options.traces)} given: make "
+            "each a recording or a folder, or name the recordings of BASE with --base"
+        )
+    asked = Comparison(base, new, options.region, options.metric, options.fail_over)
+    look_whether_slower(asked, _reading(options), options.json, options.markdown, options.top)
+
+
+def _view(linked: Linked, view: str, options: Options) -> None:
+    out, top = console(), options.top
+    if view == "modules":
+        found = code(linked)
+        print_json(modules_json(found, top)) if options.json else show_modules(out, found)
+    elif view == "memory":
+        held = memory(linked)
+        if options.json:
+            print_json(memory_json(linked, held, top))
+        else:
+            show_memory(out, linked, held)
+    else:
+        steps = profiled_steps(linked)
+        print_json(steps_json(steps, top)) if options.json else show_steps(out, steps)
+
+
 def _is_for_survey(linked: Linked, region: str | None) -> bool:
-    """Whether nobody asks for a region, and none stands for the whole: the label of our own
-    recordings, or the only one that somebody gave, if most of the GPU's time is its."""
-    if region is not None or linked.trace.story:
-        return False
-    labels = list(linked.trace.labels)
-    if len(labels) != 1 or is_incidental(labels[0]):
-        return True
-    its, all_of_it = linked.owners.of(labels[0]).all, linked.owners.launched
-    # Where no GPU time is known, none speaks against it.
-    return bool(all_of_it and its is not None and its * 2 <= all_of_it)
+    """Whether nobody asks for a region, and none stands for the whole."""
+    return region is None and only_label(linked) is None
 
 
 def _read(path: Path, options: Options) -> Trace:

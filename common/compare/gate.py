@@ -104,7 +104,14 @@ def gate(base: Sequence[Repeat], new: Sequence[Repeat], metric: str, threshold: 
     else:
         verdict = "slower" if growth.low is None or growth.low > 0 else "unclear"
     return Gate(
-        tuple(base), tuple(new), metric, threshold, growth, verdict, _parts(base, new), tuple(doubts)
+        tuple(base),
+        tuple(new),
+        metric,
+        threshold,
+        growth,
+        verdict,
+        _parts(base, new),
+        tuple(doubts),
     )
 
 

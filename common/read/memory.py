@@ -63,16 +63,13 @@ def memory(linked: Linked) -> tuple[Memory, ...]:
     return tuple(found)
 
 
-def _memory(
-    linked: Linked, places: Places, device: tuple, events: list[Allocation]
-) -> Memory:
+def _memory(linked: Linked, places: Places, device: tuple, events: list[Allocation]) -> Memory:
     held = [one.allocated or 0 for one in events]
     # The sum of the first of equal peaks: what is held then is what made it.
     at = max(range(len(events)), key=lambda index: held[index])
     live, odd = _live(events[: at + 1])
     odd += sum(
-        one.allocated != before + one.bytes
-        for before, one in zip(held, events[1:], strict=False)
+        one.allocated != before + one.bytes for before, one in zip(held, events[1:], strict=False)
     )
     begin = held[0] - events[0].bytes
     peak = held[at]

@@ -58,6 +58,15 @@ class Dear:
     kernel: Total
     shares: tuple[Share, ...]
 
+    @property
+    def by_frame(self) -> tuple[tuple[str | None, bool, int | None], ...]:
+        """The same by function: which, whether it is the backward of it, GPU time."""
+        sums: dict[tuple[str | None, bool], list[int | None]] = defaultdict(list)
+        for share in self.shares:
+            sums[share.place.frame, share.place.backward].append(share.gpu)
+        found = [(*key, total(times)) for key, times in sums.items()]
+        return tuple(sorted(found, key=lambda one: (-(one[2] or 0), str(one))))
+
 
 @dataclass(frozen=True)
 class Code:
@@ -67,6 +76,7 @@ class Code:
     forward: int | None  # in any module
     backward: int | None  # for the backward of any module
     elsewhere: int | None  # for none
+    work: int | None  # all of it
     dearest: tuple[Dear, ...]
 
 
@@ -97,6 +107,7 @@ def code(linked: Linked, top: int = TOP) -> Code:
         gpu,
         backward,
         rest,
+        known,
         _dearest(linked, places, top),
     )
 
@@ -136,9 +147,7 @@ class _Node:
 def _work(linked: Linked) -> int | None:
     """All GPU time, launches that are not in the file included."""
     timeless = linked.timeless
-    return total(
-        None if id(event) in timeless else event.duration for event in linked.trace.gpu
-    )
+    return total(None if id(event) in timeless else event.duration for event in linked.trace.gpu)
 
 
 def _dearest(linked: Linked, places: Places, top: int) -> tuple[Dear, ...]:

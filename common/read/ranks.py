@@ -290,9 +290,7 @@ def job(ranks: Ranks) -> Job:
         for kind, count, _ in row.in_collectives:
             counts[kind].append(count)
     unmatched = tuple(
-        sorted(
-            ((kind, min(n), max(n)) for kind, n in counts.items() if len(set(n)) > 1), key=str
-        )
+        sorted(((kind, min(n), max(n)) for kind, n in counts.items() if len(set(n)) > 1), key=str)
     )
     matched = {kind for kind, n in counts.items() if len(set(n)) == 1 and len(n) > 1}
     shortest = {kind: sum(met.last.ns for met in ranks.met[kind]) for kind in matched}
@@ -305,9 +303,7 @@ def job(ranks: Ranks) -> Job:
                 waited_for[met.last.who] += met.waited
                 last[met.last.who] += 1
                 longest = met.first.ns - met.last.ns
-                waits.append(
-                    Wait(kind, number, met.last.who, longest, met.first.who, met.waited)
-                )
+                waits.append(Wait(kind, number, met.last.who, longest, met.first.who, met.waited))
     rows = tuple(
         replace(
             row,

@@ -97,9 +97,9 @@ def _of_region(seen: Observation, name: str) -> Repeat:
         None if undecided else _median(busy),
         whole.span / len(forwards) if whole and whole.events and forwards else seen.cpu_ns,
         _parts([(step.kind, step.name, step.ns) for step in steps], len(forwards)),
-        " ".join(
-            map(str, (*story.key, story.dtype, list(story.shape), story.mode))
-        ).replace("  ", " ")
+        " ".join(map(str, (*story.key, story.dtype, list(story.shape), story.mode))).replace(
+            "  ", " "
+        )
         if story
         else None,
         _device(seen.trace),

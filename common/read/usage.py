@@ -1,6 +1,6 @@
 """What a GPU did with its time: idle and why, on Tensor Cores, copying, communicating."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -271,6 +271,12 @@ class Culprits:
                 if (until := ops.spans[around].end) is not None and until < end:
                     marks.add(until)
                 around = ops.parents[around]
+        labels = self._special.get(thread, [])
+        first = bisect_left(labels, start, key=lambda span: span.start)
+        for span in labels[max(0, first - 1) :]:
+            if span.start >= end:
+                break
+            marks.update(at for at in (span.start, span.end or 0) if start < at < end)
         for call in calls:
             marks.add(call.start)
             if call.duration and call.start + call.duration < end:

@@ -1,6 +1,6 @@
 """A terminal, or whatever stands in its place: colours, width, aligned tables."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from rich.console import Console, RenderableType
@@ -43,6 +43,24 @@ def _visible_cell(cell: RenderableType) -> RenderableType:
         _make_visible(cell)
         return cell
     return visible(cell) if isinstance(cell, str) else cell
+
+
+def show_columns(
+    out: Console, heads: Sequence[str], lines: Sequence[Sequence[str]], words: Collection[str]
+) -> None:
+    """Aligned. The columns whose heads are among `words` stand to the left and give way where there
+    is no room; no number does."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for head in heads:
+        if head in words:
+            table.add_column(head, no_wrap=True, overflow="ellipsis")
+        else:
+            # Cells of one word do not give way to others that can.
+            width = max(map(len, [*head.split("\n"), *(line[heads.index(head)] for line in lines)]))
+            table.add_column(head, justify="right", no_wrap=True, min_width=width)
+    for line in lines:
+        table.add_row(*map(Text, line))
+    print_plain(out, table)
 
 
 def show_table(
