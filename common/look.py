@@ -92,7 +92,7 @@ class Options:
     )
     ranks: bool = option(
         False,
-        "take two files as ranks of one job; a folder is taken so anyway",
+        "take two files for ranks of one job, as a folder is anyway",
         action="store_true",
     )
     fail_over: float | None = option(

@@ -1,10 +1,10 @@
 """Is it slower? Two groups of recordings, and what their spread allows to say.
 
-A recording counts as one value. Of each group the mean of the logarithms is taken, so that growth is
-a ratio. How far two such means lie apart by chance alone follows from how far recordings of one group
-lie apart: Student's t with the spread of both groups pooled, for the two are one program where
-nothing has changed. It is slower if the growth is over the threshold and its lower bound over 0; the
-bound is passed by chance in one of 200 comparisons of equals.
+A recording counts as one value. Of each group the mean of the logarithms is taken, so that growth
+is a ratio. How far two such means lie apart by chance alone follows from how far recordings of one
+group lie apart: Student's t with the spread of both groups pooled, for the two are one program
+where nothing has changed. It is slower if the growth is over the threshold and its lower bound over
+0; the bound is passed by chance in one of 200 comparisons of equals.
 
 With one recording on each side there is no spread to judge by, and the threshold alone decides.
 """
@@ -215,7 +215,9 @@ def _mean(
     if not any(key in one for one in group):
         return None, None
     times = known(one[key].ns if key in one else 0.0 for one in group)
-    return times and fmean(times), fmean(one[key].count if key in one else 0 for one in group)
+    return fmean(times) if times else None, fmean(
+        one[key].count if key in one else 0 for one in group
+    )
 
 
 # ── Student's t ───────────────────────────────────────────────────────────────────────────────────

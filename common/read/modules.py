@@ -216,7 +216,7 @@ def folded(modules: Sequence[Module]) -> tuple[Folded, ...]:
 
 
 def _folded(groups: Sequence[tuple[Module, ...]]) -> tuple[Folded, ...]:
-    """Of groups of modules that correspond to each other, such as the first Linear of each layer."""
+    """Of groups of modules that correspond to each other: the first Linear of each layer."""
     found = []
     for (_, holds), alike in groupby(groups, key=lambda group: _structure(group[0])):
         same = list(alike)

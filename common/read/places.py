@@ -1,8 +1,8 @@
 """Where in somebody's code a moment of a thread lies: function, module, label.
 
 Backward runs on threads of its own, where no function and no module of theirs is open. Its ops lead
-to their forward ops, and these to the code; where they do not, the thread that waits for them stands
-at the call that began it.
+to their forward ops, and these to the code; where they do not, the thread that waits for them
+stands at the call that began it.
 """
 
 from bisect import bisect_right

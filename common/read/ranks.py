@@ -7,10 +7,10 @@ its own is. No clock of one rank is compared with another's: they may disagree b
 That holds where every rank needs something of every other: not in a broadcast, whose root may be
 gone before the others come, and not in a transfer between two.
 
-Collectives are matched by the order in which a rank comes to them among those of one group, name and
-size; where the group is not told, or ranks have different numbers of them, they are not matched.
-What merges is, of each collective, the shortest and the longest, the sum and how many took part: it
-grows with the length of the files and not with the ranks.
+Collectives are matched by the order in which a rank comes to them among those of one group, name
+and size; where the group is not told, or ranks have different numbers of them, they are not
+matched. What merges is, of each collective, the shortest and the longest, the sum and how many took
+part: it grows with the length of the files and not with the ranks.
 """
 
 import re

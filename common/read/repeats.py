@@ -1,8 +1,8 @@
 """One recording as a small value: what a forward of it costs, in all and step by step.
 
-What is counted as one is a forward of the region, where there is one that stands for the trace; else
-a step of the profiler's schedule; else the whole recording. Of several in a file the median stands
-for it: they share a process, a clock and a cache, and are no repeats.
+What is counted as one is a forward of the region, where there is one that stands for the trace;
+else a step of the profiler's schedule; else the whole recording. Of several in a file the median
+stands for it: they share a process, a clock and a cache, and are no repeats.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,5 @@
-"""The steps of the profiler's schedule beside each other: how they spread, which one is out of line,
-and what differs in it.
+"""The steps of the profiler's schedule beside each other: how they spread, which one is out of
+line, and what differs in it.
 
 A step's GPU time is of the work launched in it, and for it by autograd threads. The GPU runs behind
 the CPU, and so its idle time is cut where the work of one step ends and that of the next begins: a

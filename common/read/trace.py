@@ -199,7 +199,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 class Allocation(msgspec.Struct, frozen=True, gc=False):
-    """A block of memory taken (`bytes` above 0) or given back, and what the allocator then holds."""
+    """A block of memory taken (`bytes` above 0) or given back; what the allocator holds then."""
 
     start: int  # ns
     thread: Thread

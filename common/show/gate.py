@@ -76,9 +76,8 @@ def measured(seen: Gate) -> str:
 
 def verdict(seen: Gate) -> str:
     grown, limit = seen.growth, f"{100 * seen.threshold:g} %"
-    change = (
-        f"{measured(seen)} {duration(grown.base)} → {duration(grown.new)}, {_share(grown.share)}"
-    )
+    times = f"{duration(grown.base)} → {duration(grown.new)}"
+    change = f"{measured(seen)} {times}, {_share(grown.share)}"
     if seen.verdict == "slower":
         return f"slower: {change}, more than {limit}"
     if seen.verdict == "not slower":
@@ -99,7 +98,8 @@ def sure(seen: Gate) -> str:
         f"group spread by {100 * grown.spread:.2g} %, so that {100 * grown.tells:.2g} % could be "
         "told"
     )
-    return words + ("; record more of them" if seen.verdict == "unclear" else "")
+    short = seen.verdict == "unclear" or grown.tells > seen.threshold
+    return words + ("; record more of them" if short else "")
 
 
 def _share(share: float) -> str:

@@ -11,6 +11,7 @@ from .words import FEW, duration, few, percent, plural, plural_of
 
 MOST = 20  # ranks of a table
 WAITS = 8
+LISTED = 100  # waits in JSON
 
 
 def show_ranks(out: Console, seen: Job) -> None:
@@ -43,8 +44,8 @@ def _show_rows(out: Console, seen: Job) -> None:
         for row in listed[:MOST]
     ]
     if len(seen.rows) > 1:
-        columns = ("step_cpu", "busy", "compute", "communication", "exposed", "overlapped")
-        columns += ("waited", "waited_for")
+        columns = ["step_cpu", "busy", "compute", "communication", "exposed", "overlapped"]
+        columns += ["waited", "waited_for"]
         middles = [middle(getattr(row, name) for row in seen.rows) for name in columns]
         lines.append(["median", *map(duration, middles)])
     show_columns(out, heads, lines, {"rank"})
@@ -172,14 +173,14 @@ def ranks_json(seen: Job, top: int | None = None) -> dict:
                 "longest_us": us(wait.longest),
                 "all_us": us(wait.total),
             }
-            for wait in seen.waits[: WAITS if top is None else top]
+            for wait in seen.waits[: LISTED if top is None else top]
         ],
         "waits_us": us(sum(wait.total for wait in seen.waits)) if seen.collectives else None,
         "warnings": warnings(seen),
         **left_out(
             {
                 "ranks": (len(seen.rows), top),
-                "waits": (len(seen.waits), WAITS if top is None else top),
+                "waits": (len(seen.waits), LISTED if top is None else top),
             }
         ),
     }

@@ -95,12 +95,16 @@ def steps_json(seen: Steps, top: int | None = None) -> dict:
     on_gpu = bool(seen.linked.trace.gpu)
 
     def spread(one: Spread | None) -> dict | None:
-        return one and {
-            "median_us": us(one.median),
-            "half_within_us": us(one.distance),
-            "least_us": us(one.least),
-            "most_us": us(one.most),
-        }
+        return (
+            None
+            if one is None
+            else {
+                "median_us": us(one.median),
+                "half_within_us": us(one.distance),
+                "least_us": us(one.least),
+                "most_us": us(one.most),
+            }
+        )
 
     return {
         "file": shown(seen.linked.trace.path),
