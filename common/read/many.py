@@ -7,6 +7,7 @@ cluster, which must see the files under the same paths.
 
 import gc
 import os
+import pickle
 import signal
 import tempfile
 import zipfile
@@ -24,6 +25,7 @@ Value = TypeVar("Value")
 Make: TypeAlias = Callable[[Path, str], Value]
 Progress = Callable[[int, int], None]  # of so many files so many are read
 ENDINGS = (".json", ".json.gz")
+PATIENCE = 30  # seconds, for a cluster's first worker
 AHEAD = 2  # files that a process has before it
 
 
@@ -125,17 +127,37 @@ def each_by_dask(
             f"--dask {scheduler}: no scheduler answers there; start one: dask scheduler"
         ) from error
     with client:
-        if not client.scheduler_info()["workers"]:
-            raise UserError(f"--dask {scheduler}: it has no workers; start some: dask worker")
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            raise UserError(
+                f"--dask {scheduler}: it has no workers; start some: dask worker {scheduler}"
+            ) from error
         with tempfile.TemporaryDirectory() as folder:
-            client.upload_file(str(_package(Path(folder))), load=False)
-        futures: dict[Any, Path] = {
-            client.submit(_answer, make, path.resolve(), shown(path), pure=False): path
-            for path in paths
-        }
-        for number, (future, answer) in enumerate(as_completed(futures, with_results=True), 1):
+            client.upload_file(str(_package(Path(folder))))
+        futures: dict[Any, Path] = {}
+        for path in paths:
+            task = pickle.dumps((_answer, make, path.resolve(), shown(path)))
+            futures[client.submit(_on_worker, task, pure=False)] = path
+        done = 0
+        for future in as_completed(futures):
+            try:
+                answer = pickle.loads(future.result())
+            except Exception as error:  # whatever a machine of somebody's cluster lacks
+                said = f"{type(error).__name__}: {error}"
+                raise UserError(f"--dask {scheduler}: a worker failed with {said}") from error
+            done += 1
             yield futures.pop(future), *answer
-            progress(number, len(paths))
+            progress(done, len(paths))
+
+
+def _on_worker(task: bytes) -> bytes:
+    """Bytes both ways: the scheduler, which passes them on, need not have this program."""
+    make, *arguments = pickle.loads(task)
+    return pickle.dumps(make(*arguments))
+
+
+_on_worker.__module__ = "__main__"  # sent as it stands here, and not by its name
 
 
 def _package(folder: Path) -> Path:

@@ -94,9 +94,9 @@ def sure(seen: Gate) -> str:
             "alone decides; give folders of repeats"
         )
     words = (
-        f"growth between {_share(grown.low)} and {_share(grown.high)} (99 %); recordings of one "
-        f"group spread by {100 * grown.spread:.2g} %, so that {100 * grown.tells:.2g} % could be "
-        "told"
+        f"growth between {_share(grown.low)} and {_share(grown.high)}; recordings of one group "
+        f"spread by {100 * grown.spread:.2g} %, so that growth from {100 * grown.tells:.2g} % on "
+        "can be told"
     )
     short = seen.verdict == "unclear" or grown.tells > seen.threshold
     return words + ("; record more of them" if short else "")

@@ -3,8 +3,8 @@ one side slower.
 
     uv run tests/tools/gate_rates.py FOLDER --pairs 200 --slower 10 --fail-over 5
 
-FOLDER holds recordings of one thing, each made by a process of its own. Each pair divides recordings
-drawn by chance into BASE and NEW; the slower NEW has every time multiplied.
+FOLDER holds recordings of one thing, each made by a process of its own. Each pair divides some,
+drawn by chance, into BASE and NEW; the slower NEW has every time multiplied.
 """
 
 import argparse
