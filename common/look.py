@@ -47,7 +47,7 @@ a.json b.json.gz              two recordings, step by step
 trace.json --salvage --json   what a damaged file still holds, for a program
 trace.json --modules          whose modules and functions the GPU's time is
 ranks/                        the ranks of one job, a file each
-base/ new/ --fail-over 5%     is it slower? Two recordings, or two folders of repeats"""
+base/ new/ --fail-over 5%     is it slower? Recordings, or folders of repeats"""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Options:
     )
     ranks: bool = option(
         False,
-        "take two files for ranks of one job, as a folder is anyway",
+        "take the files for ranks of one job, though they be two or do not tell",
         action="store_true",
     )
     fail_over: float | None = option(
@@ -144,7 +144,9 @@ def look(options: Options) -> None:
     if options.fail_over is not None:
         return _whether_slower(options)
     if options.ranks or len(options.traces) > 2 or any(path.is_dir() for path in options.traces):
-        return look_at_ranks(options.traces, _reading(options), options.json, options.top)
+        return look_at_ranks(
+            options.traces, _reading(options), options.ranks, options.json, options.top
+        )
     if views:
         return _view(link(_read(options.traces[0], options)), views[0], options)
     if options.survey and (options.region is not None or len(options.traces) > 1):
@@ -191,9 +193,12 @@ def _require_sense(options: Options, views: list[str]) -> None:
             raise UserError(f"{name} goes with --fail-over, such as --fail-over 5%")
     if options.markdown and options.json:
         raise UserError("--markdown and --json are two forms; ask for one")
-    if options.top is not None and not options.json:
-        raise UserError("--top goes with --json")
     many = options.ranks or len(options.traces) > 2 or any(p.is_dir() for p in options.traces)
+    listed = views or many or options.fail_over is not None
+    if options.top is not None and not (options.json and listed):
+        raise UserError(
+            "--top goes with --json, of modules, memory, steps, ranks or of --fail-over"
+        )
     if options.fail_over is not None or many:
         if options.survey or options.guess is not None:
             raise UserError("--survey and --guess are of one trace; give one")

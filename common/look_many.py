@@ -59,13 +59,24 @@ def _each(
             yield from each(make, paths, reading.jobs or cores(), tell)
 
 
-def look_at_ranks(paths: Sequence[Path], reading: Reading, as_json: bool, top: int | None) -> None:
-    """A file that cannot be read is named among the warnings, and the others are shown."""
+def look_at_ranks(
+    paths: Sequence[Path], reading: Reading, insist: bool, as_json: bool, top: int | None
+) -> None:
+    """A file that cannot be read is named among the warnings, and the others are shown.
+
+    Raises UserError where no file tells its rank, unless somebody insists.
+    """
     make = partial(_rank, salvage=reading.salvage, max_gb=reading.max_gb)
     whole = Ranks()
     for path, one, why in _each(make, files(paths), reading):
         whole = whole.merged(one or Ranks(unread=((shown(path), why),)))
     found = job(whole)
+    if not insist and all(row.rank is None for row in found.rows):
+        raise UserError(
+            f"{len(found.rows)} traces, and none tells that it is a rank of a job: look takes one, "
+            "or two to compare; --ranks takes them for ranks all the same, and --fail-over "
+            "compares folders of repeats"
+        )
     if as_json:
         print_json(ranks_json(found, top))
     else:

@@ -365,7 +365,8 @@ def test_refusals(ask, tmp_path):
     empty = write(tmp_path, b"", "empty.json")
     assert "look takes one, or two to compare" in refused(ask, A, B, A)
     assert "TRACE" in refused(ask)
-    assert "directory" in refused(ask, tmp_path)
+    assert "look takes one, or two to compare" in refused(ask, recording("04_a").parent)
+    assert "no trace" in refused(ask, tmp_path)  # a folder
     assert "nowhere.json: No such file" in refused(ask, A, tmp_path / "nowhere.json")
     assert "empty trace" in refused(ask, empty)
     assert "region 'fwd' not found; the trace has attn_fwd" in refused(ask, A, "--region", "fwd")
@@ -426,7 +427,7 @@ def test_help_names_the_options_and_shows_examples():
     for word in ("TRACE", "--region", "--guess", "--json", "130 interrupted"):
         assert word in done.stdout
     examples = done.stdout.split("\nexamples:\n")[1].splitlines()
-    assert len(examples) == 5
+    assert len(examples) == 8
     for line in examples:
         assert line.startswith("  uv run -m common.look ") and len(line) <= 100
         words = shlex.split(line.split("  ")[1])[4:]

@@ -12,6 +12,7 @@ from ..read.communication import Moved
 from ..read.kernel_names import brief, decode
 from ..read.op_names import culprit
 from ..read.survey import Survey
+from ..read.trace import Trace
 from ..read.usage import Usage
 from .terminal import print_plain
 from .warnings import survey_warnings, trust
@@ -48,10 +49,29 @@ def show_survey(out: Console, seen: Survey) -> None:
     if seen.usage.idle_by:
         print_plain(out)
         print_plain(out, _idle(seen.usage))
+    print_plain(out)
     if seen.labels:
-        print_plain(out, Text("\n--region LABEL looks closer at one"))
+        print_plain(out, "--region LABEL looks closer at one")
+    for line in closer(seen.trace, len(seen.steps)):
+        print_plain(out, line)
     for text in survey_warnings(seen):
         print_plain(out, Text(f"warning: {text}", "yellow"))
+
+
+def closer(trace: Trace, steps: int) -> list[str]:
+    """Which views there are of this trace, and what would have to be recorded for the others."""
+    views = {
+        "--steps": ("the profiler's steps beside each other", steps > 1, "schedule=…"),
+        "--modules": ("whose modules and lines it is", trace.stacks, "with_stack=True"),
+        "--memory": ("memory over time", bool(trace.allocations), "profile_memory=True"),
+    }
+    there = [f"{option}: {what}" for option, (what, known, _) in views.items() if known]
+    flags = [flag for _, known, flag in views.values() if not known]
+    missing = [what for what, known, _ in views.values() if not known]
+    lines = [" · ".join(there)] if there else []
+    if missing:
+        lines.append(f"not recorded: {', '.join(missing)}; profile({', '.join(flags)}) would")
+    return lines
 
 
 def _table(title: str, *columns: str) -> Table:
