@@ -13,7 +13,7 @@ FILES = sorted(COMMON.rglob("*.py"))
 # Rooms, and modules beside them, that read what was recorded.
 WITHOUT_TORCH = (
     "read", "compare", "show", "experiments",
-    "story", "cli", "look", "glance", "experiment", "kernel_names", "share", "scripts",
+    "story", "cli", "look", "look_many", "glance", "experiment", "kernel_names", "share", "scripts",
 )  # fmt: skip
 MAY_IMPORT = {
     "story": set(),

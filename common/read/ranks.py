@@ -280,11 +280,13 @@ def job(ranks: Ranks) -> Job:
         raise UserError(f"the files are of jobs of {said} ranks; give those of one")
     by_rank: dict[int, Row] = {}
     for row in ranks.rows:
-        if row.rank is not None and by_rank.setdefault(row.rank, row) is not row:
+        if row.rank in by_rank:
             raise UserError(
                 f"{by_rank[row.rank].file} and {row.file} are both of rank {row.rank}; give the "
                 "files of one job (repeats are compared with --fail-over)"
             )
+        if row.rank is not None:
+            by_rank[row.rank] = row
     counts: dict[Kind, list[int]] = defaultdict(list)
     for row in ranks.rows:
         for kind, count, _ in row.in_collectives:
