@@ -51,7 +51,8 @@ def test_the_step_out_of_line_and_what_differs(tmp_path):
     assert (outlier.step.name, outlier.by, outlier.more) == ("ProfilerStep#3", "cpu", 395_000)
     changes = {(one.what, one.name): one.more for one in outlier.changes}
     assert changes["label", "enumerate(DataLoader)#_Single.__next__"] == 395_000
-    assert changes["idle", "the data loader"] == pytest.approx(395_000, rel=0.1)
+    # A stretch is all of its culprit's: of 470 µs the loader took 395.
+    assert changes["idle", "the data loader"] == 470_000
     assert not any(what == "kernel" for what, _ in changes)
 
 
