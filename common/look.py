@@ -47,7 +47,7 @@ a.json b.json.gz              two recordings, step by step
 trace.json --salvage --json   what a damaged file still holds, for a program
 trace.json --modules          whose modules and functions the GPU's time is
 ranks/                        the ranks of one job, a file each
-base/ new/ --fail-over 5%     is it slower? Recordings, or folders of repeats"""
+base/ new/ --fail-over 5%     is it slower? Two files, or folders of repeats"""
 
 
 @dataclass(frozen=True)

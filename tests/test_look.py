@@ -366,7 +366,7 @@ def test_refusals(ask, tmp_path):
     assert "look takes one, or two to compare" in refused(ask, A, B, A)
     assert "TRACE" in refused(ask)
     assert "look takes one, or two to compare" in refused(ask, recording("04_a").parent)
-    assert "no trace" in refused(ask, tmp_path)  # a folder
+    assert "none of 1 files could be read" in refused(ask, tmp_path)
     assert "nowhere.json: No such file" in refused(ask, A, tmp_path / "nowhere.json")
     assert "empty trace" in refused(ask, empty)
     assert "region 'fwd' not found; the trace has attn_fwd" in refused(ask, A, "--region", "fwd")
@@ -379,6 +379,53 @@ def test_refusals(ask, tmp_path):
     assert "--guess goes with one trace" in refused(ask, A, B, "--guess", "matmul")
     assert "--jsn" in refused(ask, A, "--jsn")
     assert "error: " in refused(ask, "--json", empty)  # programs are told on stderr as well
+
+
+REPEATS, RANKS = ROOT / "tests" / "data" / "repeats", ROOT / "tests" / "data" / "ranks"
+
+
+def test_slower_is_exit_code_3(ask):
+    """04_a does all that 04_b does, and one copy."""
+    code, out, err = ask(B, A, "--fail-over", "5%")
+    assert (code, err) == (3, "") and "\nslower: GPU work a forward" in out
+    assert "no measure of the spread" in out and "new" in out
+    assert ask(A, B, "--fail-over", "5")[0] == 0
+    assert ask(A, "--base", B, "--fail-over", "5%", "--markdown")[1].startswith("❌ **slower")
+    assert ask(B, A, "--fail-over", "50%")[0] == 0
+
+
+def test_folders_of_repeats(ask):
+    code, out, _ = ask(REPEATS, REPEATS, "--fail-over", "5%", "--json", "--top", "2", "--jobs", "1")
+    told = json.loads(out)
+    assert (code, told["verdict"], told["growth"]) == (0, "not slower", 0)
+    assert told["spread"] > 0 and told["left_out"] == {"base": 6, "new": 6, "steps": 0}
+
+
+def test_ranks_of_a_folder_or_of_two_files(ask):
+    one, two = sorted(RANKS.iterdir())
+    code, out, _ = ask(RANKS, "--jobs", "1")
+    assert code == 0 and "rank 1 is the straggler" in out
+    assert ask(one, two, "--ranks", "--jobs", "2")[1] == out
+    assert ask(two, RANKS, "--ranks", "--jobs", "1")[1] == out  # each file once
+
+
+def test_options_that_say_nothing_together(ask):
+    for arguments in (
+        (A, "--modules", "--memory"),
+        (A, B, "--steps"),
+        (A, "--steps", "--region", "x"),
+        (A, B, "--markdown"),
+        (A, "--fail-over", "5%"),
+        (A, B, "--fail-over", "much"),
+        (A, B, "--fail-over", "-1%"),
+        (A, B, "--fail-over", "5%", "--guess", "mul"),
+        (A, "--top", "3"),
+        (A, "--memory", "--top", "3"),
+        (REPEATS, RANKS),
+        (RANKS, "--region", "x"),
+        (A, "--jobs", "0", "--steps"),
+    ):
+        refused(ask, *arguments)
 
 
 def test_a_path_with_line_breaks_is_still_one_line(ask, tmp_path):

@@ -146,8 +146,8 @@ def gate_json(seen: Gate, top: int | None = None) -> dict:
         "growth_high": _rounded(grown.high),
         "spread": _rounded(grown.spread),
         "could_tell": _rounded(grown.tells),
-        "base": [_repeat_json(one, seen.metric) for one in seen.base],
-        "new": [_repeat_json(one, seen.metric) for one in seen.new],
+        "base": [_repeat_json(one, seen.metric) for one in seen.base[:top]],
+        "new": [_repeat_json(one, seen.metric) for one in seen.new[:top]],
         "steps": [
             {
                 "kind": part.kind,
@@ -162,7 +162,13 @@ def gate_json(seen: Gate, top: int | None = None) -> dict:
             for part in seen.parts[:top]
         ],
         "warnings": doubts(seen),
-        **left_out({"steps": (len(seen.parts), top)}),
+        **left_out(
+            {
+                "base": (len(seen.base), top),
+                "new": (len(seen.new), top),
+                "steps": (len(seen.parts), top),
+            }
+        ),
     }
 
 
