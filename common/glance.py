@@ -130,7 +130,8 @@ def glance(options: Options) -> None:
     if measured:
         more = []
     if options.html:
-        write_whole("--html", options.html, page(tables, measured, refused, more_lengths(more)))
+        written = page(tables, measured, refused, more_lengths(more), options.html)
+        write_whole("--html", options.html, written)
     if options.json:
         print_json(glance_json(groups, measured, refused))
     else:

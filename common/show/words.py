@@ -110,6 +110,27 @@ def conditions(made: Conditions) -> str:
     return " · ".join(words)
 
 
+WHAT = {  # by (script, variant)
+    ("04_a_naive_attention", ""): "five lines, one op each",
+    ("04_b_inplace_ops_attention", ""): "the same five, the mask filled in place",
+    ("04_c_sdpa_attention", "math"): "one call, worked out op by op",
+    ("04_c_sdpa_attention", "efficient"): "one call, the kernel that came from xFormers",
+    ("04_c_sdpa_attention", "flash"): "one call, FlashAttention-2",
+    ("04_c_sdpa_attention", "cudnn"): "one call, a kernel that cuDNN generates",
+    ("04_c_sdpa_attention", "auto"): "one call, the backend left to PyTorch",
+    ("04_d_kernels_attention", "triton"): "a kernel in Triton, to read in the script",
+    ("04_d_kernels_attention", "gluon"): "a kernel in Gluon, for Hopper alone",
+    ("04_d_kernels_attention", "flex"): "FlexAttention, a kernel that torch.compile writes",
+    ("04_d_kernels_attention", "hub"): "FlashAttention-2 from the Hub",
+    ("04_d_kernels_attention", "fa4"): "a kernel of the package flash-attn-4",
+}
+
+
+def what(script: str, variant: str) -> str:
+    """What a variant of the tutorial is, in a clause; nothing of any other."""
+    return WHAT.get((script, variant), "")
+
+
 def repeats(row: Row) -> str:
     works = sum(step.kind != "memset" or row.kind == "memset" for step in row.steps)
     return f" ×{works}" if works > 1 and not row.op else ""
