@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from ..cli import visible
+from .language import say
 
 # Colours by what a step does; kinds of one row share one. (light, dark): white words are readable
 # on the first, black ones on the second. Any two differ for a reader who lacks red or green cones
@@ -83,7 +84,7 @@ def legend(kinds: Iterable[str]) -> str:
         for one, same in shown.items()
         if same
     )
-    return f'<ul class="legend" role="list" aria-label="Colours">{items}</ul>'
+    return f'<ul class="legend" role="list" aria-label="{text(say("Colours"))}">{items}</ul>'
 
 
 def table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

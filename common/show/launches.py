@@ -4,6 +4,7 @@ from ..read.kernel_names import brief
 from ..read.observe import Forward, Observation, Step
 from ..read.op_names import chain
 from .html import axis, on_bar, row, text
+from .language import say
 from .words import microseconds
 
 DEEPEST = 5  # rows of ops below one another; what stands deeper is not drawn
@@ -25,7 +26,7 @@ def _lanes(seen: Observation, forward: Forward) -> str:
     if not events or len(events) < len(forward.steps):
         return ""
     if seen.linked.skew is not None:
-        return '<p class="note">The clocks of CPU and GPU disagree: no arrows.</p>'
+        return f'<p class="note">{text(say("The clocks of CPU and GPU disagree: no arrows."))}</p>'
     start = forward.span.start
     width = max(forward.span.end or 0, *(at + ns for _, _, at, ns in events)) - start
 
@@ -53,7 +54,7 @@ def _lanes(seen: Observation, forward: Forward) -> str:
         for step, _, at, ns in events
     ]
     return (
-        '<div class="both"><p>CPU: ops, and the calls that launch</p>'
+        f'<div class="both"><p>{text(say("CPU: ops, and the calls that launch"))}</p>'
         f'<ol class="cpu" aria-hidden="true" style="height:{rows * 1.25 + 0.9:g}rem">'
         f"{''.join(bars)}{''.join(calls)}</ol>"
         '<div class="arrows" aria-hidden="true"><svg viewBox="0 0 100 1" '
@@ -69,6 +70,6 @@ def _step(step: Step) -> str:
     return (
         f'<li><i class="{row(step.kind)}"></i><strong>{text(step.kind)} · '
         f"{text(microseconds(step.ns))}</strong> {text(ours)}"
-        + (f"<small>launched by {text(launched)}</small>" if launched else "")
+        + (f"<small>{text(say('launched by {ops}', ops=launched))}</small>" if launched else "")
         + f"<code>{text(step.name)}</code></li>"
     )

@@ -25,12 +25,18 @@ from ..read.op_names import chain
 from ..story import Conditions
 from . import tables
 from .html import COLOURS, LETTER, LONGEST, axis, legend, on_bar, row, table, text
+from .language import say, spoken
 from .launches import opened
 from .words import conditions, digits, duration, microseconds, size, what, work
 from .worth import in_words
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide.md"
+TITLE = "Attention at a glance"
+SLOPES = (
+    "Both axes are logarithmic: a power of the length is a straight line, and its exponent the "
+    "slope."
+)
 SHORT = 6  # a lane that is shorter than this part of the width is magnified
 
 THIN = 0.7  # percent of the lane, up to which a bar has no room for a gap either
@@ -60,11 +66,16 @@ def page(
     }
     head, below = headline(groups)
     body = [
-        f'<header><p class="over">Attention at a glance</p><h1>{text(head)}</h1>',
+        f'<header><p class="over">{text(say(TITLE))}</p><h1>{text(head)}</h1>',
         f"<p>{text(below)}</p>" if below else "",
-        f"<p>{'' if below else text(' and '.join(devices) + '. ')}Every lane is one forward; lanes "
-        "below one another have one scale. Point at a step for its name and time, or open the "
-        "steps of a lane.</p>",
+        f"<p>{'' if below else text(say(' and ').join(devices) + '. ')}"
+        + text(
+            say(
+                "Every lane is one forward; lanes below one another have one scale. Point at a "
+                "step for its name and time, or open the steps of a lane."
+            )
+        )
+        + "</p>",
         legend(kinds),
         "</header><main>",
         *(
@@ -74,8 +85,13 @@ def page(
         *(_sweep(one, refused) for one in measured),
         "</main><footer>",
         *(f"<p>{text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
-        f"<p>{_link(GUIDE, 'The guide', place)} goes through such recordings, one by one. "
-        f"The post is “{text(POST_TITLE)}”.</p>",
+        f"<p>{_link(GUIDE, say('The guide'), place)} "
+        + text(
+            say(
+                "goes through such recordings, one by one. The post is “{title}”.", title=POST_TITLE
+            )
+        )
+        + "</p>",
         "</footer>",
     ]
     return f"{_head()}<body>\n" + "\n".join(filter(None, body)) + "\n</body></html>\n"
@@ -91,24 +107,38 @@ def headline(groups: Sequence[Group]) -> tuple[str, str]:
         and (best.ratio or 1) < 1
     ]
     if not found:
-        return "Attention, variant by variant", ""
+        return say("Attention, variant by variant"), ""
     one, best = found[0]
     naive = next(v for v in one.variants if v.seen is best.naive)
     assert best.ratio
-    head = f"{digits(1 / best.ratio)} times faster than naive attention"
-    below = (
-        f"{best.name}, {work(best.seen)}, takes {duration(best.ns)} of "
-        f"{'GPU' if one.on_gpu else 'CPU'} time where {naive.name}, {work(naive.seen)}, takes "
-        f"{duration(naive.ns)}"
+    fields = {
+        "times": digits(1 / best.ratio),
+        "fast": best.name,
+        "fast_work": work(best.seen),
+        "fast_time": duration(best.ns),
+        "naive": naive.name,
+        "naive_work": work(naive.seen),
+        "naive_time": duration(naive.ns),
+    }
+    head = say("{times} times faster than naive attention", **fields)
+    below = say(
+        "{fast}, {fast_work}, takes {fast_time} of GPU time where {naive}, {naive_work}, takes "
+        "{naive_time}."
+        if one.on_gpu
+        else "{fast}, {fast_work}, takes {fast_time} of CPU time where {naive}, {naive_work}, "
+        "takes {naive_time}.",
+        **fields,
     )
     if best.peak_bytes and naive.peak_bytes:
         share = naive.peak_bytes / best.peak_bytes
         if share >= 1.05:
-            head += f", with {digits(share)} times less memory"
-        below += (
-            f"; at its peak {size(best.peak_bytes)} over its inputs, not {size(naive.peak_bytes)}"
+            head = say("{head}, with {less} times less memory", head=head, less=digits(share))
+        below += " " + say(
+            "At its peak it holds {fast} over its inputs, not {naive}.",
+            fast=size(best.peak_bytes),
+            naive=size(naive.peak_bytes),
         )
-    return head, f"{below}. {conditions(one.conditions)}."
+    return head, f"{below} {conditions(one.conditions)}."
 
 
 def _link(target: Path, words: str, place: Path | None) -> str:
@@ -208,14 +238,17 @@ def _published(variant: Variant) -> float | None:
 
 
 def _group(one: Group, width: float, finer: float | None, place: Path | None) -> str:
-    unit = "GPU" if one.on_gpu else "CPU"
     lanes = "".join(_variant(variant, width, finer is not None, place) for variant in one.variants)
+    note = "GPU time of one forward, the one of median time. The table has means over all of them."
+    if not one.on_gpu:
+        note = (
+            "CPU time of one forward, the one of median time. The table has means over all of them."
+        )
     return (
         f"<section><h2>{text(conditions(one.conditions))}</h2>"
         f'<div class="lanes">{lanes}{axis(width)}</div>'
         f"{_magnified(one, width, finer) if finer else ''}"
-        f'<p class="note">{unit} time of one forward, the one of median time. '
-        "The table has means over all of them.</p>"
+        f'<p class="note">{text(say(note))}</p>'
         f"{table(conditions(one.conditions), *tables.glance_table(one))}</section>"
     )
 
@@ -230,8 +263,9 @@ def _variant(variant: Variant, width: float, magnifies: bool, place: Path | None
     if (forward := _median(seen)) and drawn:
         file = _link(seen.trace.path, seen.trace.path.name, place)
         inside = (
-            f"<details><summary>Steps and launches<i> of {text(variant.name)}</i></summary>"
-            f'{opened(seen, forward)}<p class="note">recording: {file}</p></details>'
+            f"<details><summary>{text(say('Steps and launches'))}"
+            f"<i> {text(variant.name)}</i></summary>"
+            f'{opened(seen, forward)}<p class="note">{text(say("recording:"))} {file}</p></details>'
         )
     post = "" if magnifies and is_short(variant, width) else _post(variant, width)
     return (
@@ -253,8 +287,9 @@ def _magnified(one: Group, width: float, finer: float) -> str:
         f"{_lane(variant, finer)}{_post(variant, finer)}</div>"
         for variant in short
     )
+    title = say("The short ones, magnified {times} times", times=digits(width / finer))
     return (
-        f'<h3 class="magnified">The short ones, magnified {digits(width / finer)} times</h3>'
+        f'<h3 class="magnified">{text(title)}</h3>'
         f'<div class="lanes fine">{lanes}{axis(finer)}</div>'
     )
 
@@ -262,9 +297,9 @@ def _magnified(one: Group, width: float, finer: float) -> str:
 def _lane(variant: Variant, width: float) -> str:
     items = "".join(_bar(bar, width) for bar in bars(variant.seen))
     if not items:
-        return '<p class="lane none">no step with a known time</p>'
-    name = text(variant.name)
-    return f'<ol class="lane" role="list" aria-label="{name}, step by step">{items}</ol>'
+        return f'<p class="lane none">{text(say("no step with a known time"))}</p>'
+    label = text(say("{variant}, step by step", variant=variant.name))
+    return f'<ol class="lane" role="list" aria-label="{label}">{items}</ol>'
 
 
 def _post(variant: Variant, width: float) -> str:
@@ -273,9 +308,9 @@ def _post(variant: Variant, width: float) -> str:
         return ""
     gpu = POST_GPU.removeprefix("NVIDIA ").partition("-")[0]
     share = 100 * ns / width
-    words = f"{gpu}, as published: {duration(ns)}"
+    words = say("{gpu}, as published: {time}", gpu=gpu, time=duration(ns))
     if share > 100:
-        words += ", longer than the lane"
+        words = say("{bar}, longer than the lane", bar=words)
     kind = " beyond" if share > 100 else " wide" if share > 50 else ""
     return (
         f'<p class="post{kind}"><i style="width:{min(share, 100):.4f}%"></i>'
@@ -296,7 +331,11 @@ def _bar(bar: Bar, width: float) -> str:
         f"<strong>{text(bar.step.kind)} · {microseconds(bar.duration)}</strong> "
         f"{text(short)} "
         f"<code>{text(bar.step.name)}</code>"
-        + (f" <small>launched by {text(ops)}</small>" if ops and bar.step.gpu else "")
+        + (
+            f" <small>{text(say('launched by {ops}', ops=ops))}</small>"
+            if ops and bar.step.gpu
+            else ""
+        )
     )
     return (
         f'<li class="{" ".join(classes)}" style="left:{left:.4f}%;width:{share:.4f}%">'
@@ -313,19 +352,20 @@ LINE = 15  # between the names at the curves' ends
 
 def _sweep(one: Sweep, refused: dict[Refused, str]) -> str:
     on_gpu = one.groups[0].on_gpu
-    shown = [_curves("time of a forward", one, lambda v: v.ns, duration, 10)]
+    shown = [_curves(say("time of a forward"), one, lambda v: v.ns, duration, 10)]
     if on_gpu:
-        shown.append(_curves("peak memory over the inputs", one, lambda v: v.peak_bytes, size, 2))
+        shown.append(
+            _curves(say("peak memory over the inputs"), one, lambda v: v.peak_bytes, size, 2)
+        )
     figures = "".join(
         f"<h3>{text(title)}</h3>{table(title, heads, lines)}"
         for title, heads, lines in tables.sweep_tables(one)
     )
     gaps = "".join(f"<li>{text(line)}</li>" for line in tables.missing(one, refused))
     return (
-        f"<section><h2>By length · {text(conditions(one.conditions))}</h2>"
+        f"<section><h2>{text(say('By length'))} · {text(conditions(one.conditions))}</h2>"
         f'<div class="curves">{"".join(shown)}</div>'
-        '<p class="note">Both axes are logarithmic: a power of the length is a straight line, and '
-        "its exponent the slope.</p>"
+        f'<p class="note">{text(say(SLOPES))}</p>'
         + (f'<ul class="gaps">{gaps}</ul>' if gaps else "")
         + f"{figures}</section>"
     )
@@ -368,7 +408,7 @@ def _curves(
         )
     parts.append(
         f'<text class="tick" x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 6}" text-anchor="middle">'
-        "tokens in a sequence</text>"
+        f"{text(say('tokens in a sequence'))}</text>"
     )
     ends = [down(math.log(points[-1][1])) for points in series.values()]
     for number, ((name, points), end, label) in enumerate(
@@ -387,10 +427,14 @@ def _curves(
             + f'<path class="lead" d="M{last + 4:.1f} {end:.1f}L{WIDE - RIGHT + 10} {label:.1f}"/>'
             f'<text x="{WIDE - RIGHT + 13}" y="{label + 4:.1f}">{text(name)}</text></g>'
         )
+    described = say(
+        "{title} against the length of the sequence; the figures stand in the table below",
+        title=title,
+    )
     return (
         f"<figure><figcaption>{text(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{text(title)} against the '
-        f'length of the sequence; the figures stand in the table below">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{text(described)}">'
+        f"{''.join(parts)}</svg>"
         "</figure>"
     )
 
@@ -580,10 +624,10 @@ def _head() -> str:
         )
         rules.append(f"@media (prefers-color-scheme: dark) {{\n{chosen}}}\n" if mode else chosen)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="{spoken()}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
         "form-action 'none'\">"
-        f"<title>Attention at a glance</title><style>{''.join(rules)}</style></head>"
+        f"<title>{text(say(TITLE))}</title><style>{''.join(rules)}</style></head>"
     )
