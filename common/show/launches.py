@@ -2,7 +2,7 @@
 
 from ..read.kernel_names import brief
 from ..read.observe import Forward, Observation, Step
-from ..read.op_names import chain
+from ..read.op_names import chain, said
 from .html import axis, on_bar, row, text
 from .language import say
 from .words import microseconds
@@ -37,7 +37,7 @@ def _lanes(seen: Observation, forward: Forward) -> str:
     rows = 1 + max((op.depth for op in ops), default=-1)
     bars = [
         f'<li style="{place(op.start, op.end - op.start)};top:{op.depth * 1.25:g}rem">'
-        f"{on_bar(op.name.removeprefix('aten::'))}</li>"
+        f"{on_bar(said(op.name))}</li>"
         for op in ops
     ]
     calls = [

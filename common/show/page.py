@@ -24,7 +24,9 @@ from ..read.observe import Forward, Observation, Step
 from ..read.op_names import chain
 from ..story import Conditions
 from . import tables
-from .html import COLOURS, LETTER, LONGEST, axis, legend, on_bar, row, table, text
+from .html import COLOURS, LETTER, LONGEST, axis, legend, on_bar, row
+from .html import table as _table
+from .html import text as _text
 from .language import say, spoken
 from .launches import opened
 from .words import conditions, digits, duration, microseconds, size, what, work
@@ -66,10 +68,10 @@ def page(
     }
     head, below = headline(groups)
     body = [
-        f'<header><p class="over">{text(say(TITLE))}</p><h1>{text(head)}</h1>',
-        f"<p>{text(below)}</p>" if below else "",
-        f"<p>{'' if below else text(say(' and ').join(devices) + '. ')}"
-        + text(
+        f'<header><p class="over">{_text(say(TITLE))}</p><h1>{_text(head)}</h1>',
+        f"<p>{_text(below)}</p>" if below else "",
+        f"<p>{'' if below else _text(say(' and ').join(devices) + '. ')}"
+        + _text(
             say(
                 "Every lane is one forward; lanes below one another have one scale. Point at a "
                 "step for its name and time, or open the steps of a lane."
@@ -84,9 +86,9 @@ def page(
         ),
         *(_sweep(one, refused) for one in measured),
         "</main><footer>",
-        *(f"<p>{text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
+        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
         f"<p>{_link(GUIDE, say('The guide'), place)} "
-        + text(
+        + _text(
             say(
                 "goes through such recordings, one by one. The post is “{title}”.", title=POST_TITLE
             )
@@ -150,8 +152,8 @@ def _link(target: Path, words: str, place: Path | None) -> str:
             far.is_relative_to(folder) and near.is_relative_to(folder) for folder in (near, ROOT)
         ):
             way = quote(Path(os.path.relpath(far, near)).as_posix())
-            return f'<a href="{text(way)}">{text(words)}</a>'
-    return text(words)
+            return f'<a href="{_text(way)}">{_text(words)}</a>'
+    return _text(words)
 
 
 # ── Lanes ─────────────────────────────────────────────────────────────────────────────────────────
@@ -245,11 +247,11 @@ def _group(one: Group, width: float, finer: float | None, place: Path | None) ->
             "CPU time of one forward, the one of median time. The table has means over all of them."
         )
     return (
-        f"<section><h2>{text(conditions(one.conditions))}</h2>"
+        f"<section><h2>{_text(conditions(one.conditions))}</h2>"
         f'<div class="lanes">{lanes}{axis(width)}</div>'
         f"{_magnified(one, width, finer) if finer else ''}"
-        f'<p class="note">{text(say(note))}</p>'
-        f"{table(conditions(one.conditions), *tables.glance_table(one))}</section>"
+        f'<p class="note">{_text(say(note))}</p>'
+        f"{_table(conditions(one.conditions), *tables.glance_table(one))}</section>"
     )
 
 
@@ -257,21 +259,22 @@ def _variant(variant: Variant, width: float, magnifies: bool, place: Path | None
     seen = variant.seen
     drawn = bars(seen)
     # A lesson about one kernel begins with that.
-    count = f"<span>{text(work(seen))}</span> · " if len(seen.steps) > 2 else ""
+    count = f"<span>{_text(work(seen))}</span> · " if len(seen.steps) > 2 else ""
     said = f"{what(*variant.key)}: " if what(*variant.key) else ""
     inside = ""
     if (forward := _median(seen)) and drawn:
         file = _link(seen.trace.path, seen.trace.path.name, place)
         inside = (
-            f"<details><summary>{text(say('Steps and launches'))}"
-            f"<i> {text(variant.name)}</i></summary>"
-            f'{opened(seen, forward)}<p class="note">{text(say("recording:"))} {file}</p></details>'
+            f"<details><summary>{_text(say('Steps and launches'))}"
+            f"<i> {_text(variant.name)}</i></summary>"
+            f"{opened(seen, forward)}"
+            f'<p class="note">{_text(say("recording:"))} {file}</p></details>'
         )
     post = "" if magnifies and is_short(variant, width) else _post(variant, width)
     return (
-        f'<div class="variant"><h3>{text(variant.name)}</h3>'
-        f'<p class="time">{text(duration(variant.ns))}</p>{_lane(variant, width)}{post}'
-        f'<p class="lesson">{text(said)}{count}{text(in_words(worth_seeing(variant)))}</p>'
+        f'<div class="variant"><h3>{_text(variant.name)}</h3>'
+        f'<p class="time">{_text(duration(variant.ns))}</p>{_lane(variant, width)}{post}'
+        f'<p class="lesson">{_text(said)}{count}{_text(in_words(worth_seeing(variant)))}</p>'
         f"{inside}</div>"
     )
 
@@ -282,14 +285,14 @@ def _magnified(one: Group, width: float, finer: float) -> str:
     if not short:
         return ""
     lanes = "".join(
-        f'<div class="variant"><h3>{text(variant.name)}</h3>'
-        f'<p class="time">{text(duration(variant.ns))}</p>'
+        f'<div class="variant"><h3>{_text(variant.name)}</h3>'
+        f'<p class="time">{_text(duration(variant.ns))}</p>'
         f"{_lane(variant, finer)}{_post(variant, finer)}</div>"
         for variant in short
     )
     title = say("The short ones, magnified {times} times", times=digits(width / finer))
     return (
-        f'<h3 class="magnified">{text(title)}</h3>'
+        f'<h3 class="magnified">{_text(title)}</h3>'
         f'<div class="lanes fine">{lanes}{axis(finer)}</div>'
     )
 
@@ -297,8 +300,8 @@ def _magnified(one: Group, width: float, finer: float) -> str:
 def _lane(variant: Variant, width: float) -> str:
     items = "".join(_bar(bar, width) for bar in bars(variant.seen))
     if not items:
-        return f'<p class="lane none">{text(say("no step with a known time"))}</p>'
-    label = text(say("{variant}, step by step", variant=variant.name))
+        return f'<p class="lane none">{_text(say("no step with a known time"))}</p>'
+    label = _text(say("{variant}, step by step", variant=variant.name))
     return f'<ol class="lane" role="list" aria-label="{label}">{items}</ol>'
 
 
@@ -314,7 +317,7 @@ def _post(variant: Variant, width: float) -> str:
     kind = " beyond" if share > 100 else " wide" if share > 50 else ""
     return (
         f'<p class="post{kind}"><i style="width:{min(share, 100):.4f}%"></i>'
-        f"<span>{text(words)}</span></p>"
+        f"<span>{_text(words)}</span></p>"
     )
 
 
@@ -328,11 +331,11 @@ def _bar(bar: Bar, width: float) -> str:
     short = brief(bar.step.kernel) if bar.step.kernel else ""
     ops = chain(bar.step.path) if bar.step.path else ""
     tip = (
-        f"<strong>{text(bar.step.kind)} · {microseconds(bar.duration)}</strong> "
-        f"{text(short)} "
-        f"<code>{text(bar.step.name)}</code>"
+        f"<strong>{_text(bar.step.kind)} · {microseconds(bar.duration)}</strong> "
+        f"{_text(short)} "
+        f"<code>{_text(bar.step.name)}</code>"
         + (
-            f" <small>{text(say('launched by {ops}', ops=ops))}</small>"
+            f" <small>{_text(say('launched by {ops}', ops=ops))}</small>"
             if ops and bar.step.gpu
             else ""
         )
@@ -358,14 +361,14 @@ def _sweep(one: Sweep, refused: dict[Refused, str]) -> str:
             _curves(say("peak memory over the inputs"), one, lambda v: v.peak_bytes, size, 2)
         )
     figures = "".join(
-        f"<h3>{text(title)}</h3>{table(title, heads, lines)}"
+        f"<h3>{_text(title)}</h3>{_table(title, heads, lines)}"
         for title, heads, lines in tables.sweep_tables(one)
     )
-    gaps = "".join(f"<li>{text(line)}</li>" for line in tables.missing(one, refused))
+    gaps = "".join(f"<li>{_text(line)}</li>" for line in tables.missing(one, refused))
     return (
-        f"<section><h2>{text(say('By length'))} · {text(conditions(one.conditions))}</h2>"
+        f"<section><h2>{_text(say('By length'))} · {_text(conditions(one.conditions))}</h2>"
         f'<div class="curves">{"".join(shown)}</div>'
-        f'<p class="note">{text(say(SLOPES))}</p>'
+        f'<p class="note">{_text(say(SLOPES))}</p>'
         + (f'<ul class="gaps">{gaps}</ul>' if gaps else "")
         + f"{figures}</section>"
     )
@@ -397,7 +400,7 @@ def _curves(
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - RIGHT}"/>')
         parts.append(
             f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{text(words(tick))}</text>"
+            f"{_text(words(tick))}</text>"
         )
     for length in one.lengths:
         x = across(math.log(length))
@@ -408,7 +411,7 @@ def _curves(
         )
     parts.append(
         f'<text class="tick" x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 6}" text-anchor="middle">'
-        f"{text(say('tokens in a sequence'))}</text>"
+        f"{_text(say('tokens in a sequence'))}</text>"
     )
     ends = [down(math.log(points[-1][1])) for points in series.values()]
     for number, ((name, points), end, label) in enumerate(
@@ -420,20 +423,20 @@ def _curves(
         parts.append(
             f'<g class="curve c{number % CURVES}"><polyline points="{path}"/>'
             + "".join(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2"><title>{text(name)}, {length}: '
-                f"{text(words(figure))}</title></circle>"
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2"><title>{_text(name)}, {length}: '
+                f"{_text(words(figure))}</title></circle>"
                 for x, y, length, figure in places
             )
             + f'<path class="lead" d="M{last + 4:.1f} {end:.1f}L{WIDE - RIGHT + 10} {label:.1f}"/>'
-            f'<text x="{WIDE - RIGHT + 13}" y="{label + 4:.1f}">{text(name)}</text></g>'
+            f'<text x="{WIDE - RIGHT + 13}" y="{label + 4:.1f}">{_text(name)}</text></g>'
         )
     described = say(
         "{title} against the length of the sequence; the figures stand in the table below",
         title=title,
     )
     return (
-        f"<figure><figcaption>{text(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{text(described)}">'
+        f"<figure><figcaption>{_text(title)}</figcaption>"
+        f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{_text(described)}">'
         f"{''.join(parts)}</svg>"
         "</figure>"
     )
@@ -629,5 +632,5 @@ def _head() -> str:
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
         "form-action 'none'\">"
-        f"<title>{text(say(TITLE))}</title><style>{''.join(rules)}</style></head>"
+        f"<title>{_text(say(TITLE))}</title><style>{''.join(rules)}</style></head>"
     )
