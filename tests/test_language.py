@@ -9,6 +9,7 @@ import pytest
 from build import ROOT, forward, kernel, recording, trace, write
 
 from common import glance, look
+from common.read import usage
 from common.read.privacy import KINDS
 from common.show import language
 from common.show.vietnamese import SENTENCES
@@ -115,6 +116,19 @@ def test_what_is_said_follows_the_language_and_goes_back():
     assert language.say("unknown") == "unknown"
 
 
+class Watched(dict):
+    """The table, and what was asked of it in vain."""
+
+    def __init__(self):
+        super().__init__(SENTENCES)
+        self.missing = set()
+
+    def get(self, key, default=None):
+        if key not in self:
+            self.missing.add(key)
+        return super().get(key, default)
+
+
 # ── The commands ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -161,6 +175,32 @@ def test_a_page_says_its_language(asked, tmp_path):
     )
     text = (tmp_path / "g").read_text()
     assert '<html lang="vi">' in text and "năm dòng, mỗi dòng một op" in text
+
+
+def test_nothing_that_is_said_of_recordings_is_missing(asked, monkeypatch):
+    """Heads and words that reach `say` by way of a variable."""
+    watched = Watched()
+    monkeypatch.setitem(language.LANGUAGES, "vi", watched)
+    for command, options, *arguments in (
+        (look.look, look.Options, "--survey", recording("04_c", backend="math")),
+        (look.look, look.Options, "--survey", *sorted((ROOT / "tests/data/traces").iterdir())[-1:]),
+        (look.look, look.Options, recording("04_c", backend="cudnn")),
+        (glance.glance, glance.Options, "--sweep", "1024,2048"),
+    ):
+        assert asked(command, options, "--lang", "vi", *arguments)[0] == 0
+    names = {name for name in watched.missing if "::" in name or name.startswith(("cu", "Buffer"))}
+    assert watched.missing == names, watched.missing - names  # a stranger's, looked up by `word`
+
+
+def test_a_name_of_a_stranger_stays_as_it_is():
+    with language.speaking("vi"):
+        assert language.word("{0} {x}") == "{0} {x}"
+        assert {language.word(name) for name in usage_words()} & usage_words() == set()
+
+
+def usage_words():
+    """What the reader calls idle time's culprits, where no op of the trace is one."""
+    return {v for name, v in vars(usage).items() if name.isupper() and isinstance(v, str)}
 
 
 def test_a_language_that_there_is_not(asked):

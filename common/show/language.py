@@ -74,3 +74,8 @@ def in_english(of: Callable[P, R]) -> Callable[P, R]:
 def say(template: str, /, **fields: object) -> str:
     """The sentence in the language that is spoken, with its fields filled in."""
     return LANGUAGES[_spoken].get(template, template).format(**fields)
+
+
+def word(name: str) -> str:
+    """A word of ours in the language that is spoken; a stranger's name as it is."""
+    return LANGUAGES[_spoken].get(name, name)

@@ -208,7 +208,43 @@ SENTENCES = {
     "goes through such recordings, one by one. The post is “{title}”.": (
         "đi qua từng bản ghi như thế. Bài viết là “{title}”."
     ),
+    # ── A whole trace ──
+    "{steps}, mean: CPU {time}": "{steps}, trung bình: CPU {time}",
+    "labels": "label",
+    "times": "số lần",
+    "CPU": "CPU",
+    "GPU": "GPU",
+    "own thread": "luồng của nó",
+    "autograd": "autograd",
+    "any running": "có việc chạy",
+    "its backward": "backward của nó",
+    "under no label": "không thuộc label nào",
+    "backward of unknown forward": "backward không rõ của forward nào",
+    "and {labels}": "và {labels}",
+    "--region LABEL looks closer at one": "--region LABEL xem kỹ một label",
+    "most expensive on the GPU": "tốn nhất trên GPU",
+    "which is": "là gì",
+    "share": "phần",
+    "most expensive ops": "op tốn nhất",
+    "self CPU": "CPU tự thân",
+    "communication": "truyền thông",
+    "of": "kiểu",
+    "elements": "phần tử",
+    "ranks": "rank",
+    "GPU idle, while the CPU was in": "GPU rảnh, trong lúc CPU ở",
+    "longest": "lâu nhất",
+    "in all": "tổng cộng",
+    "of idle": "trong lúc rảnh",
+    "launched before, and waiting": "đã khởi chạy trước đó, và đang đợi",
+    "a launch that is not in the file": "một lệnh khởi chạy không có trong file",
+    "unknown: the clocks of CPU and GPU disagree": "không rõ: đồng hồ của CPU và GPU không khớp",
+    "Python, between ops": "Python, giữa các op",
+    "the data loader": "data loader",
+    "compiling": "biên dịch",
+    "nothing that was recorded": "không có gì được ghi",
     # ── How far to trust it ──
+    "how far to trust it: {doubt}": "tin được đến đâu: {doubt}",
+    "warning: {text}": "cảnh báo: {text}",
     "no CPU events: the GPU's own times hold; what launched them, and for which label, is not "
     "recorded (profile with CPU activity too)": (
         "không có sự kiện CPU: thời gian của chính GPU vẫn đúng; lệnh nào khởi chạy chúng, cho "
