@@ -18,6 +18,7 @@ from .read.survey import survey
 from .read.trace import MAX_GB, Trace, read
 from .show import report
 from .show.as_json import as_json, difference_json, print_json, survey_json
+from .show.language import lang_option, speak
 from .show.survey import show_survey
 from .show.terminal import console
 
@@ -59,10 +60,12 @@ class Options:
         type=positive_number,
         metavar="N",
     )
+    lang: str | None = lang_option()
     json: bool = option(False, "print one JSON object", action="store_true")
 
 
 def look(options: Options) -> None:
+    speak(options.lang)
     if len(options.traces) > 2:
         raise UserError(f"{len(options.traces)} traces given: look takes one, or two to compare")
     if options.survey and (options.region is not None or len(options.traces) > 1):

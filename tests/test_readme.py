@@ -42,7 +42,7 @@ def output(command: str) -> str:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        env={**os.environ, "COLUMNS": "100"},
+        env={**os.environ, "COLUMNS": "100", "LC_ALL": "C.UTF-8"},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -29,6 +29,7 @@ class Published:
     cpu_us: float | None
 
 
+POST_TITLE = "Profiling in PyTorch, part 3: attention"
 POST_GPU = "NVIDIA A100-SXM4-80GB"
 POST_SHAPE = (8, 16, 1024, 64)
 POST_CONDITIONS = (POST_SHAPE, "bf16", "eager")
