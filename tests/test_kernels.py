@@ -264,9 +264,13 @@ def run(*arguments, **environment) -> subprocess.CompletedProcess:
     )
 
 
+def release(package: str) -> tuple[int, ...]:
+    return tuple(map(int, version(package).split(".")[:2]))
+
+
 # Triton 3.6 makes numbers of arrays of one number, which NumPy 2.5 refuses.
 interpreter = pytest.mark.skipif(
-    version("triton") < "3.7" and version("numpy") >= "2.5",
+    release("triton") < (3, 7) and release("numpy") >= (2, 5),
     reason="the interpreter of Triton 3.6 does not know NumPy 2.5",
 )
 SMALL = ("--batch", 1, "--heads", 2, "--seq", 48, "--head-dim", 16)
