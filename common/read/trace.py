@@ -1210,7 +1210,7 @@ def _all_nanoseconds(microseconds: list[float]) -> list[int]:
 
 def _durations(events: list[_UsualEvent]) -> list[int | None]:
     return [
-        int(us * 1000 + 0.5) if us is not None and 0 <= us < LONG_US else None
+        int(us * 1000 + 0.5) if us is not None and -0.0005 < us < LONG_US else None
         for us in [event.dur for event in events]
     ]
 
