@@ -723,7 +723,7 @@ class _Events:
             return events
         if any(None in [event.ts for event in work] for work in (ops, calls, gpu)):
             return events
-        self.timed = True
+        self.timed = self.timed or any(event.ph == "X" for event in events)
         self._add_ops(ops)
         self._add_calls(calls)
         self._add_gpu(gpu)
