@@ -714,22 +714,24 @@ class _Events:
                 by_category.get(event.cat, others).append(event)  # type: ignore[arg-type]
             else:
                 others.append(event)
-        on_cpu = chain(ops, calls, (event for event in others if event.cat in CPU))
-        for pid, tid in {(event.pid, event.tid) for event in on_cpu}:
+        marks = [event for event in others if event.cat in CPU]
+        for pid, tid in chain(*map(_threads_among, (ops, calls, marks))):
             process = self._thread_of(pid, tid)[0]
             if process != self.process and not (self._mixed and process in self._processes):
                 return events
         if any(event.ph == "M" for event in others):
             return events
-        if any(None in [event.ts for event in work] for work in (ops, calls, gpu)):
+        times = [[event.ts for event in work] for work in (ops, calls, gpu)]
+        if any(None in column for column in times):
             return events
         self.timed = self.timed or any(event.ph == "X" for event in events)
-        self._add_ops(ops)
-        self._add_calls(calls)
-        self._add_gpu(gpu)
+        starts = map(_all_nanoseconds, times)
+        self._add_ops(ops, next(starts))
+        self._add_calls(calls, next(starts))
+        self._add_gpu(gpu, next(starts))
         return others
 
-    def _add_ops(self, ops: list[_UsualEvent]) -> None:
+    def _add_ops(self, ops: list[_UsualEvent], starts: list[int]) -> None:
         args = [event.args for event in ops]
         sequences = [one.sequence for one in args]
         if sequences.count(None) < len(sequences):
@@ -739,7 +741,6 @@ class _Events:
                     of_op.append(index)
                     numbers.append(number)
                     threads.append(args[index - len(self.ops)].forward_thread or 0)
-        starts = _all_nanoseconds([event.ts or 0 for event in ops])
         ends = [
             start + int(us * 1000 + 0.5) if us and 0.0005 <= us < LONG_US else None
             for start, us in zip(starts, [event.dur for event in ops], strict=True)
@@ -747,19 +748,19 @@ class _Events:
         self._op_ids.extend([one.external or 0 for one in args])
         self.ops += map(Span, self._names(ops), starts, ends, self._threads_of(ops))
 
-    def _add_calls(self, calls: list[_UsualEvent]) -> None:
+    def _add_calls(self, calls: list[_UsualEvent], starts: list[int]) -> None:
         args = [event.args for event in calls]
         self.calls += map(
             Call,
             self._names(calls),
-            _all_nanoseconds([event.ts or 0 for event in calls]),
+            starts,
             _durations(calls),
             self._threads_of(calls),
             self._shared([one.correlation for one in args]),
             self._shared([_external(one) for one in args]),
         )
 
-    def _add_gpu(self, gpu: list[_UsualEvent]) -> None:
+    def _add_gpu(self, gpu: list[_UsualEvent], starts: list[int]) -> None:
         args = [event.args for event in gpu]
         streams = [
             one.stream if one.original_stream is None else one.original_stream for one in args
@@ -771,7 +772,7 @@ class _Events:
             GpuEvent,
             [GPU[str(event.cat)] for event in gpu],
             self._names(gpu),
-            _all_nanoseconds([event.ts or 0 for event in gpu]),
+            starts,
             _durations(gpu),
             [
                 one.device if one.device.__class__ is int else _device(event)
@@ -799,11 +800,10 @@ class _Events:
         return map(self.once.setdefault, names, names)
 
     def _threads_of(self, events: list[_UsualEvent]) -> Iterable[Thread]:
-        keys = [(event.pid, event.tid) for event in events]
-        if keys and keys.count(keys[0]) == len(keys):
-            return repeat(self._thread_of(*keys[0]))
-        threads = {key: self._thread_of(*key) for key in set(keys)}
-        return map(threads.__getitem__, keys)
+        threads = {key: self._thread_of(*key) for key in _threads_among(events)}
+        if len(threads) == 1:
+            return repeat(*threads.values())
+        return [threads[event.pid, event.tid] for event in events]
 
     def _shared(self, ids: list[int | None]) -> Iterator[int | None]:
         """Equal ones from a moment ago, so that memory holds them once; None for 0."""
@@ -1201,7 +1201,15 @@ def _id(value: Any) -> int | str | None:
     return int(text) if _INTEGER.fullmatch(text) else text
 
 
-def _all_nanoseconds(microseconds: list[float]) -> list[int]:
+def _threads_among(events: list[_UsualEvent]) -> set[tuple]:
+    """Process and thread of each, as they are written; of most pieces of a file it is one."""
+    pids, tids = {event.pid for event in events}, {event.tid for event in events}
+    if len(pids) == len(tids) == 1:
+        return {(pids.pop(), tids.pop())}
+    return {(event.pid, event.tid) for event in events}
+
+
+def _all_nanoseconds(microseconds: list[Any]) -> list[int]:
     """Of moments that floats hold to the nanosecond."""
     if microseconds and min(microseconds) * 1000 >= WHOLE:
         return [int(us * 1000) for us in microseconds]
@@ -1260,6 +1268,6 @@ def _count(value: Any) -> int | None:
     return int(number) if number is not None and number >= 0 and number % 1 == 0 else None
 
 
-def _sizes(value: list) -> tuple[int, ...] | None:
+def _sizes(value: Iterable) -> tuple[int, ...] | None:
     sizes = known(map(_count, value))
     return tuple(sizes) if sizes else None
