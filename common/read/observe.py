@@ -503,7 +503,7 @@ class _Maker:
             launches=linked.joined.launches(self._counted_here(span, made)),
             made_ops=ops,
             steps=tuple(steps),
-            counts=Counter([step.sort for step in steps]),
+            counts=Counter([s.on_gpu.event.sort if s.on_gpu else "op" for s in steps]),
             gpu_ns=None if undecided else time_of(steps),
             others=tuple(_in_gpu_order(others)),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
