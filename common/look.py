@@ -17,9 +17,7 @@ from .read.observe import observe
 from .read.survey import survey
 from .read.trace import MAX_GB, Trace, read
 from .show import report
-from .show.as_json import as_json, difference_json, print_json, survey_json
 from .show.language import lang_option, speak
-from .show.survey import show_survey
 from .show.terminal import console
 
 PATIENCE = 2  # seconds
@@ -66,6 +64,7 @@ class Options:
 
 def look(options: Options) -> None:
     speak(options.lang)
+    # What only some answers need is imported where it is: most of a small trace's time is imports.
     if len(options.traces) > 2:
         raise UserError(f"{len(options.traces)} traces given: look takes one, or two to compare")
     if options.survey and (options.region is not None or len(options.traces) > 1):
@@ -76,8 +75,12 @@ def look(options: Options) -> None:
             raise UserError("--guess goes with one region; choose it with --region")
         found = survey(traces[0])
         if options.json:
+            from .show.as_json import print_json, survey_json
+
             print_json(survey_json(found))
         else:
+            from .show.survey import show_survey
+
             show_survey(console(), found)
         return
     seen, *other = (observe(trace, options.region) for trace in traces)
@@ -85,12 +88,16 @@ def look(options: Options) -> None:
         if options.guess:
             raise UserError("--guess goes with one trace, and two were given")
         if options.json:
+            from .show.as_json import difference_json, print_json
+
             print_json(difference_json(seen, other[0]))
         else:
             report.show_difference(console(), seen, other[0])
         return
     compared = compare(seen, options.guess)
     if options.json:
+        from .show.as_json import as_json, print_json
+
         print_json(as_json(compared))
     else:
         report.show(console(), compared)
@@ -123,3 +130,4 @@ if __name__ == "__main__":
     gc.disable()  # a trace is millions of objects without a cycle, and the process ends soon
     with one_line_errors():
         look(parse(Options, __doc__, EXAMPLES, module="common.look"))
+    gc.freeze()  # nor is anything looked through when it does

@@ -28,6 +28,7 @@ import pytest
 
 from common.read.families import FAMILIES
 from common.read.kernel_names import RULES, KernelName, brief, decode, describe
+from common.read.kernel_rules import needed
 from common.read.kinds import kind_of_kernel
 from common.read.spelling import normalise
 
@@ -719,6 +720,32 @@ def test_a_rule_decides_its_example(rule):
     text = normalise(rule.example)
     assert next(one for one in RULES if one.pattern.match(text)) is rule
     assert decode(rule.example).family == rule.family
+
+
+def test_no_name_is_passed_over_for_lack_of_a_word():
+    """What a rule's pattern matches has the word by which other names are told without it."""
+    names = [normalise(row["name"]) for row in held_out()]
+    names += [normalise(rule.example) for rule in RULES]
+    for rule in RULES:
+        pattern = rule.pattern
+        for name in names:
+            assert bool(pattern.match(name)) == bool(rule.match(name)), (rule.source, name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word"),
+    [
+        (r"ncclSymk?DevKernel_(?P<word>[A-Z]+)", "DevKernel_"),
+        (r"abcd{2,3}ef", "abc"),
+        (r"a(?:bcd|efg)hi", "hi"),
+        (r"(?:abc)?de\w+fgh*", "de"),
+        (r"[|abc]\(de", "de"),
+        (r"abc|abcd", ""),
+        (r"(abc|def)", ""),
+    ],
+)
+def test_the_word_that_a_pattern_needs(pattern, word):
+    assert needed(pattern) == word
 
 
 def test_every_family_of_a_rule_is_in_the_table_and_none_is_left_over():

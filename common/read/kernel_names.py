@@ -47,7 +47,7 @@ def decode(name: str) -> KernelName:
     """What `name` says. Any string will do: a name that no rule knows has family "other"."""
     text = normalise(name)
     for rule in RULES:
-        if match := rule.pattern.match(text):
+        if match := rule.match(text):
             return KernelName(name, rule.family, **rule.read(match))
     return KernelName(name, "other")
 
