@@ -11,8 +11,9 @@ default shape the scores are 8 × 16 × 1024 × 1024 numbers of 2 bytes, 256 MiB
     softmax              scores       scores
     weights @ v          scores, v    output
 
-Three lines move 512 MiB each and compute next to nothing: they will cost about the same, unless
-one of them does more than it says.
+Three lines move 512 MiB each. If the bytes were all, they would cost about the same, and no less
+than 512 MiB take at the memory's rate; where one takes longer, something else bounds it. Does one
+of them do more than it says?
 """
 
 import torch

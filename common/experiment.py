@@ -190,10 +190,12 @@ def in_processes(options: Options) -> list[Path]:
         for number in range(options.processes):
             doing(f"process {number + 1} of {options.processes}")
             done = subprocess.run(command, stdout=subprocess.PIPE)
+            if done.returncode == 2:  # its error line has been printed
+                sys.exit(2)
             if done.returncode:
                 raise UserError(
                     f"process {number + 1} of {options.processes} ended with exit code "
-                    f"{done.returncode}; what it said stands above"
+                    f"{done.returncode}"
                 )
     return [path for path, _ in _unrecorded(options.traces / f"experiment_{options.experiment}")]
 

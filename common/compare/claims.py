@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from statistics import mean, stdev
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..read.kernel_names import describe
@@ -395,40 +394,6 @@ peak_below_naive = peak_below(NAIVE)
 
 def _peak(seen: Observation) -> int | None:
     return seen.story.peak_bytes if seen.story else None
-
-
-def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Question:
-    """Is this variant the most expensive on the CPU, by more than the spread of the forwards?"""
-
-    def check(evidence: Evidence) -> Answer:
-        times = {}
-        for name in (variant, *rivals):
-            seen = evidence.others.get((script, name))
-            if evidence.seen.story and name == evidence.seen.story.variant:
-                seen = evidence.seen
-            if seen and len(seen.forwards) > 1:
-                times[name] = [forward.cpu_ns / 1e3 for forward in seen.forwards]
-        if len(times) < 1 + len(rivals):
-            missing = " ".join(sorted({variant, *rivals} - set(times)))
-            return not_visible(f"record {missing} with the same options first")
-        words = ", ".join(f"{name} {mean(t):.0f} ± {stdev(t):.0f} µs" for name, t in times.items())
-        ranked = sorted(times, key=lambda name: mean(times[name]), reverse=True)
-        first, second = times[ranked[0]], times[ranked[1]]
-        if mean(first) - mean(second) <= noise(first, second):
-            forwards = min(len(first), len(second))
-            hint = "; try --active 30" if forwards < 30 else ""
-            return not_visible(
-                f"{words}: closer than the spread of {forwards} forwards can tell{hint}"
-            )
-        return yes_if(ranked[0] == variant, words)
-
-    return check
-
-
-def noise(first: Sequence[float], second: Sequence[float]) -> float:
-    """What two means may differ by without telling anything: two standard errors of their
-    difference."""
-    return 2 * (stdev(first) ** 2 / len(first) + stdev(second) ** 2 / len(second)) ** 0.5
 
 
 def score_matrix_in_memory(evidence: Evidence) -> Answer:

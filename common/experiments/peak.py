@@ -71,7 +71,7 @@ def _conclusions(by: dict[str, Recorded], peaks: dict[str, int]) -> list[str]:
     said = []
     if {"naive", "in-place"} <= peaks.keys():
         less = peaks["naive"] - peaks["in-place"]
-        how = f"{mebibytes(abs(less))} MiB {'lower' if less > 0 else 'higher'}"
+        how = f"{abs(less) / 2**20:,.0f} MiB {'lower' if less > 0 else 'higher'}"
         said.append(f"In place, the peak is {how if less else 'where it was'}.")
     for name in SCRIPTS:
         if not {name, name + FORGETS} <= peaks.keys():
@@ -81,7 +81,7 @@ def _conclusions(by: dict[str, Recorded], peaks: dict[str, int]) -> list[str]:
         if less <= 0:
             said.append(f"{name}: forgetting the scores does not lower the peak.")
             continue
-        line = f"{name}: with the scores forgotten the peak is {mebibytes(less)} MiB lower"
+        line = f"{name}: with the scores forgotten the peak is {less / 2**20:,.0f} MiB lower"
         if abs(less - output) <= CLOSE * scores:
             line += (
                 ", the size of the output. So the peak stood at the last matmul, where scores, "
