@@ -41,6 +41,12 @@ GUESS = Expectation(
             otherwise="FP32 leaves them unused, unless TF32 is allowed",
         ),
         Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
+        Claim(
+            "mul, mask and softmax run at the memory's rate",
+            claims.at_memory_rate("mul", "mask", "softmax"),
+            otherwise="where one is far below, its bytes are not what bounds it: what it does for "
+            "each number is",
+        ),
     ),
 )
 COMPILED_GUESS = Expectation(

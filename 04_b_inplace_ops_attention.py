@@ -11,9 +11,6 @@ At the default shape the scores are 8 × 16 × 1024 × 1024 numbers of 2 bytes, 
     softmax              scores       scores
     weights @ v          scores, v    output
 
-The mask is the slowest line, softmax the next, though both move the same bytes as the scaling: the
-bytes alone do not say what a line takes (see 04_a).
-
 Autograd may need what an in-place op overwrites. Here nothing is differentiated (`torch.no_grad`)
 and nobody else holds the scores, so overwriting them is safe.
 """

@@ -5,7 +5,7 @@ reads the trace; none knows the answer.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal, Protocol, TypeAlias
@@ -14,6 +14,8 @@ from ..read.kernel_names import describe
 from ..read.known import known
 from ..read.observe import Observation, OnGpu, Step
 from ..read.op_names import chain, said
+from ..story import Story
+from .facts import MEMORY_TBPS
 
 Verdict: TypeAlias = Literal["yes", "no", "not visible"]
 
@@ -410,13 +412,45 @@ def _scores(evidence: Evidence, stored: bool) -> Answer:
     story = evidence.seen.story
     if story is None or story.peak_bytes is None:
         return not_visible("this device keeps no count of its memory")
-    batch, heads, seq, _ = story.shape
-    peak, scores = story.peak_bytes, batch * heads * seq**2 * (4 if story.dtype == "fp32" else 2)
+    peak, scores = story.peak_bytes, score_bytes(story)
     return yes_if(
         (peak >= scores) == stored,
         f"peak +{peak / 2**20:,.0f} MiB over the inputs; the scores alone "
         f"would be {scores / 2**20:,.0f} MiB",
     )
+
+
+def score_bytes(story: Story) -> int:
+    """Bytes of the score matrix of all heads, in the inputs' type."""
+    batch, heads, seq, _ = story.shape
+    return batch * heads * seq**2 * (4 if story.dtype == "fp32" else 2)
+
+
+NEAR = 0.75  # of the memory's rate: a copy does not reach all of it either
+
+
+def at_memory_rate(*kinds: str) -> Question:
+    """Do these, which each read the scores once and write them once, run at the memory's rate?"""
+
+    def check(evidence: Evidence) -> Answer:
+        story = evidence.seen.story
+        steps = {kind: evidence.steps(kind) for kind in kinds}
+        if missing := [kind for kind, its in steps.items() if len(its) != 1]:
+            return not_visible(f"not one {' and one '.join(missing)} in this trace")
+        times = known(step.ns for (step,) in steps.values())
+        if story is None or not times or not all(times):
+            return not_visible("the trace does not tell the bytes, or the time")
+        rates = [2 * score_bytes(story) / ns / 1e3 for ns in times]  # TB/s
+        peak = MEMORY_TBPS.get(story.device.name)
+        words = ", ".join(f"{kind} {rate:.2f}" for kind, rate in zip(kinds, rates, strict=True))
+        if peak is None:
+            return not_visible(f"{words} TB/s; what this GPU's memory can do is unknown here")
+        shares = ", ".join(f"{100 * rate / peak:.0f}" for rate in rates)
+        return yes_if(
+            min(rates) >= NEAR * peak, f"{words} TB/s: {shares} % of the data sheet's {peak:g}"
+        )
+
+    return check
 
 
 def backend_ran(*expected: str) -> Question:

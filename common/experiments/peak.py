@@ -2,15 +2,14 @@
 it and with the scores forgotten before the last matmul."""
 
 from collections.abc import Sequence
-from math import prod
 
 from ..cli import UserError
+from ..compare.claims import score_bytes
 from ..show.words import mebibytes
 from . import Asked, Recipe, Recorded, Result
 
 SCRIPTS = {"naive": "04_a_naive_attention", "in-place": "04_b_inplace_ops_attention"}
 FORGETS = "-del"
-SIZES = {"bf16": 2, "fp16": 2, "fp32": 4}  # bytes
 CLOSE = 0.01  # of the score matrix: the allocator rounds up
 
 
@@ -53,9 +52,9 @@ def read(seen: Sequence[Recorded]) -> Result:
 
 def _sizes(one: Recorded) -> tuple[int, int]:
     """Bytes of the score matrix of all heads, and of the output."""
-    batch, heads, seq, _ = one.story.shape
-    size = SIZES[one.story.dtype]
-    return batch * heads * seq**2 * size, prod(one.story.shape) * size
+    scores = score_bytes(one.story)
+    _, _, seq, head_dim = one.story.shape
+    return scores, scores // seq * head_dim
 
 
 def _held(peak: int, scores: int, output: int) -> str | None:
