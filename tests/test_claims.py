@@ -356,6 +356,29 @@ def forwards_of(tmp_path, times, variant):
     return observe(read(write(tmp_path, made, f"{variant}.json")))
 
 
+def test_at_memory_rate(built):
+    """Scores of 4 MiB, read and written, in so many µs; the memory moves 4.8 TB/s at most."""
+
+    def asked(rates, **more):
+        steps = [
+            (kind, UNKNOWN, 2 * 2**22 / rate / 1e6)
+            for kind, rate in zip(("mul", "softmax"), rates, strict=True)
+        ]
+        about = story(shape=[1, 8, 512, 64], **more)
+        return claims.at_memory_rate("mul", "softmax")(built(*steps, about=about))
+
+    slow = asked((4.0, 2.4))
+    assert slow.verdict == "no"
+    assert slow.evidence == "mul 4.00, softmax 2.40 TB/s: 83, 50 % of the data sheet's 4.8"
+    assert asked((4.0, 4.0)).verdict == "yes"
+    unknown = asked((4.0, 2.4), device={"type": "cuda", "name": "NVIDIA X"})
+    assert unknown.verdict == "not visible" and "mul 4.00, softmax 2.40 TB/s" in unknown.evidence
+
+
+def test_at_memory_rate_wants_one_step_of_each():
+    assert claims.at_memory_rate("mul", "mask", "softmax")(NAIVE_COMPILED).verdict == "not visible"
+
+
 # ── Who is asked ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -21,16 +21,27 @@ class Score:
 
 
 def score(pairs: Sequence[Pair]) -> Score:
-    came = Counter(pair.row.kind for pair in pairs if pair.row and pair.guess is None)
-    said = Counter(pair.guess for pair in pairs if pair.guess and pair.row is None)
-    elsewhere = came & said
+    came = [pair.row.kind for pair in pairs if pair.row and pair.guess is None]
+    said = [pair.guess for pair in pairs if pair.guess and pair.row is None]
+    elsewhere = Counter(came) & Counter(said)
     return Score(
         right=sum(pair.guess is not None and pair.row is not None for pair in pairs),
         rows=sum(pair.row is not None for pair in pairs),
         out_of_order=tuple(elsewhere.elements()),
-        missed=tuple((came - elsewhere).elements()),
-        invented=tuple((said - elsewhere).elements()),
+        missed=_without(came, elsewhere),
+        invented=_without(said, elsewhere),
     )
+
+
+def _without(kinds: Sequence[str], some: Mapping[str, int]) -> tuple[str, ...]:
+    """In their order, less so many of each."""
+    left, found = dict(some), []
+    for kind in kinds:
+        if left.get(kind):
+            left[kind] -= 1
+        else:
+            found.append(kind)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
