@@ -186,16 +186,20 @@ def in_processes(options: Options) -> list[Path]:
         *(sys.executable, "-m", "common.experiment", options.experiment, "--processes", "1"),
         *("--forwards", str(options.forwards), "--traces", str(options.traces), "--json"),
     ]
-    with progress(log=True) as doing:
+    with progress() as doing:
         for number in range(options.processes):
             doing(f"process {number + 1} of {options.processes}")
-            done = subprocess.run(command, stdout=subprocess.PIPE)
-            if done.returncode == 2:  # its error line has been printed
-                sys.exit(2)
-            if done.returncode:
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            try:
+                code = child.wait()
+            except KeyboardInterrupt:  # the terminal has interrupted the child as well
+                child.wait()
+                code = 130
+            if code in (2, 130):  # its line has been printed
+                sys.exit(code)
+            if code:
                 raise UserError(
-                    f"process {number + 1} of {options.processes} ended with exit code "
-                    f"{done.returncode}"
+                    f"process {number + 1} of {options.processes} ended with exit code {code}"
                 )
     return [path for path, _ in _unrecorded(options.traces / f"experiment_{options.experiment}")]
 
