@@ -81,7 +81,7 @@ def recipes(asked: Asked) -> list[Recipe]:
             nonlocal count
             if not made:
                 given = q, k, v
-                shorter = tuple(x[:, :, : work.seq - 8].contiguous() for x in given)
+                shorter = tuple(x[:, :, : work.seq // 2].contiguous() for x in given)
                 fewer = tuple(x[: max(1, work.batch - 1), 1:].contiguous() for x in given)
                 other = tuple(x.transpose(1, 2).contiguous().transpose(1, 2) for x in given)
                 made.extend((given, shorter, shorter, fewer, fewer, other, other, given))
