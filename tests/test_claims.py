@@ -369,7 +369,7 @@ def test_at_memory_rate(built):
 
     slow = asked((4.0, 2.4))
     assert slow.verdict == "no"
-    assert slow.evidence == "mul 4.00, softmax 2.40 TB/s: 83, 50 % of the data sheet's 4.8"
+    assert slow.evidence == "mul 4.00, softmax 2.40 TB/s: 83 %, 50 % of the data sheet's 4.8"
     assert asked((4.0, 4.0)).verdict == "yes"
     unknown = asked((4.0, 2.4), device={"type": "cuda", "name": "NVIDIA X"})
     assert unknown.verdict == "not visible" and "mul 4.00, softmax 2.40 TB/s" in unknown.evidence

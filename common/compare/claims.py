@@ -445,9 +445,9 @@ def at_memory_rate(*kinds: str) -> Question:
         words = ", ".join(f"{kind} {rate:.2f}" for kind, rate in zip(kinds, rates, strict=True))
         if peak is None:
             return not_visible(f"{words} TB/s; what this GPU's memory can do is unknown here")
-        shares = ", ".join(f"{100 * rate / peak:.0f}" for rate in rates)
+        shares = ", ".join(f"{100 * rate / peak:.0f} %" for rate in rates)
         return yes_if(
-            min(rates) >= NEAR * peak, f"{words} TB/s: {shares} % of the data sheet's {peak:g}"
+            min(rates) >= NEAR * peak, f"{words} TB/s: {shares} of the data sheet's {peak:g}"
         )
 
     return check
