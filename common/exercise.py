@@ -10,6 +10,7 @@ Every answer is computed from the recording when it is asked for. A number is ri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -437,8 +438,14 @@ def is_right(answer: float | str, given: str) -> bool:
     """Raises UserError where a number is asked for and none is given."""
     if isinstance(answer, str):
         return given.strip().lower().removeprefix("aten::") == answer.lower().removeprefix("aten::")
+    found = re.fullmatch(r"\s*([+-]?[\d.,]*\d)\s*[^\d.,]*", given)  # a unit may follow
+    if not found:
+        raise UserError(f"--answer {given!r}: a number is asked for, such as 12.5")
+    text = found[1]
+    # 213,188 is a large number, 1,5 a small one.
+    grouped = re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", text)
     try:
-        number = float(given.replace(",", "").replace("%", "").strip())
+        number = float(text.replace(",", "" if grouped else "."))
     except ValueError:
         raise UserError(f"--answer {given!r}: a number is asked for, such as 12.5") from None
     return abs(number - answer) <= CLOSE * abs(answer)
@@ -449,7 +456,7 @@ def exercise(options: Options) -> None:
     if number is None:
         if options.answer is not None or options.solution:
             raise UserError("which exercise? Give its number, such as: 1 --answer 1.5")
-        everything()
+        everything(options.json)
         return
     if number > len(EXERCISES):
         raise UserError(f"there is no exercise {number}; there are {len(EXERCISES)}")
@@ -483,7 +490,14 @@ def exercise(options: Options) -> None:
         out.print(Text(f"answer  uv run -m common.exercise {number} --answer …"), soft_wrap=True)
 
 
-def everything() -> None:
+def everything(json: bool) -> None:
+    if json:
+        listed = [
+            {"exercise": number, "section": one.section, "question": one.question}
+            for number, one in enumerate(EXERCISES, 1)
+        ]
+        print_json({"exercises": listed})
+        return
     out = console()
     section = ""
     for number, one in enumerate(EXERCISES, 1):

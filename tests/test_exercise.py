@@ -43,6 +43,7 @@ def test_answers_come_from_the_recording(capsys):
 def test_a_number_may_be_rounded():
     assert is_right(1.498, "1.5") and is_right(213_188.0, "213,188") and is_right(11.4, "11.4 %")
     assert not is_right(11.4, "11") and not is_right(8, "9")
+    assert is_right(1.498, "1,5") and is_right(1.498, " 1.50 TB/s") and is_right(4.08, "4.08ms")
     assert is_right("aten::bmm", "BMM") and not is_right("bf16", "fp16")
     with pytest.raises(UserError, match="a number is asked for"):
         is_right(1.5, "fast")
@@ -80,6 +81,18 @@ def test_no_torch_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and "\nright\n" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("given", ["", "nan", "inf", "1.2.3", "1 2", "0x8"])
+def test_what_is_no_number_is_refused(given):
+    with pytest.raises(UserError, match="a number is asked for"):
+        is_right(8.0, given)
+
+
+def test_the_list_for_a_program(capsys):
+    exercise.exercise(Options(json=True))
+    listed = json.loads(capsys.readouterr().out)["exercises"]
+    assert [one["exercise"] for one in listed] == list(range(1, len(EXERCISES) + 1))
 
 
 def test_the_list(capsys):
