@@ -11,9 +11,8 @@ default shape the scores are 8 × 16 × 1024 × 1024 numbers of 2 bytes, 256 MiB
     softmax              scores       scores
     weights @ v          scores, v    output
 
-Three lines move 512 MiB each. If the bytes were all, they would cost about the same, and no less
-than 512 MiB take at the memory's rate; where one takes longer, something else bounds it. Does one
-of them do more than it says?
+Three lines move 512 MiB each. If bytes were all, they would cost about the same: where one takes
+longer, something else bounds it. And does one of them do more than it says?
 """
 
 import torch

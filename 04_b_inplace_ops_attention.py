@@ -44,8 +44,7 @@ GUESS = Expectation(
         Claim(
             "the peak of memory is below that of 04_a",
             claims.peak_below_naive,
-            otherwise="at the last matmul the scores still have a name: scores, weights and output "
-            "are there at once, in both",
+            otherwise="in both the last matmul finds scores, weights and output at once",
         ),
     ),
 )
