@@ -699,6 +699,11 @@ def test_what_moves_data_has_no_cores_to_speak_of():
         (MUL, "ATen mul"),
         ("void at::native::elementwise_kernel<128, 4, at::native...", "ATen elementwise"),
         ("nvjet_tst_128x256_64x4_2x1_v_bz_TNT", "nvjet"),
+        (
+            "kernel_cutlass_kernel_flash_attncuteflash_fwd_sm90FlashAttentionForwardSm90_object_at__"
+            "tensor0000o11101213_None__0",
+            "flash-attn-4, sm90",
+        ),
         ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD"),
         ("triton_poi_fused_mul_0", "Triton (compiled)"),
         ("void deep_ep::intranode::dispatch<2, 768, 8192>(int4*, float*)", "DeepEP dispatch"),

@@ -11,8 +11,9 @@ Who does what in one CTA:
 * NUM_WG *consumer* warpgroups (4 warps, 128 threads) own 64 query rows each. They share every
   K and V tile, so one copy from L2 feeds NUM_WG * 64 rows;
 * a warpgroup issues Q K(j+1) and P V(j) together (wgmma runs on its own once issued), waits for
-  both, and turns the scores into weights. In it, products and softmax take turns: the compiler
-  moves the wait for P V to that for Q K. What overlaps them are the other warpgroups;
+  both, and turns the scores into weights. In it, products and softmax take turns; waiting for
+  P V later gained nothing (docs/attention_kernels.md, step 16). What overlaps them are the other
+  warpgroups;
 * the grid is as many CTAs as fit; each walks over tiles, longest rows first, so the copies for
   its next tile start while its last one is still being multiplied and stored. Tiles end where the
   sequence ends: what the first one has too many are rows before key 0, the cheapest to leave out.

@@ -66,6 +66,8 @@ def brief(kernel: KernelName) -> str:
     words = family.words
     if kernel.op and family.op_in_words:
         words = f"{words.split()[0]} {kernel.op}"
+    if family.built_for and kernel.arch_token:
+        words += f", {kernel.arch_token}"
     return words if len(words) <= 24 else words[:23] + "…"
 
 

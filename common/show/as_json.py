@@ -87,6 +87,14 @@ def as_json(compared: Compared) -> dict:
             {"guess": pair.guess, "seen": pair.row.kind if pair.row else None}
             for pair in compared.pairs
         ]
+    if score := compared.score:
+        found["guess_score"] = {
+            "right": score.right,
+            "rows": score.rows,
+            "out_of_order": list(score.out_of_order),
+            "missed": list(score.missed),
+            "invented": list(score.invented),
+        }
     if compared.answers:
         found["claims"] = [
             {"claim": claim.sentence, "verdict": answer.verdict, "evidence": answer.evidence}

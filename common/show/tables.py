@@ -22,6 +22,10 @@ USEFUL_WORK = (
     "TFLOP/s count the useful work, 4·B·H·S²·D/2: the half that the causal mask leaves, though "
     "some variants compute the whole square."
 )
+RECORDED_CPU = (
+    "CPU: of recorded forwards. Recording costs CPU time too, not the same for each: this is no "
+    "order of what they cost unrecorded."
+)
 
 
 def show_groups(out: Console, groups: Sequence[Group], more: Sequence[int] = ()) -> None:
@@ -94,6 +98,7 @@ def footnote(groups: Sequence[Group]) -> str:
     said = [
         say("÷ naive: time over naive's in the same table; GPU time where there is a GPU."),
         say(USEFUL_WORK),
+        say(RECORDED_CPU),
     ]
     on_gpus = [one.conditions for one in groups if one.on_gpu]
     peaks = {

@@ -266,6 +266,14 @@ def time_of_gpu(used: Usage, where: str = "between first and last event") -> str
     return " · ".join([idle(used, where), *shares(used)])
 
 
+def time_inside(seen: Observation) -> str:
+    """Of the forwards. One whose work is one event has no gap inside, whatever it is: nothing to
+    say of that."""
+    if all(len(forward.steps) < 2 for forward in seen.forwards):
+        return " · ".join(shares(seen.usage)) if seen.usage.work and seen.usage.span else ""
+    return time_of_gpu(seen.usage, "inside a forward")
+
+
 def private(findings: Sequence[Finding]) -> str:
     """1 host name ("host_name": w…), 12 personal paths (the first in "Call stack": /home/…)"""
     words = []
