@@ -8,6 +8,7 @@ away, 2 an error, which is one line on stderr, 3 slower (--fail-over), 130 inter
 import gc
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .cli import (
     UserError,
@@ -20,22 +21,17 @@ from .cli import (
     progress,
 )
 from .compare.compared import compare
-from .look_many import Comparison, Reading, look_at_ranks, look_whether_slower
 from .read.linked import Linked, link
-from .read.memory import memory
-from .read.modules import code
 from .read.observe import observe
 from .read.repeats import METRICS, only_label
-from .read.steps import profiled_steps
 from .read.survey import survey
 from .read.trace import MAX_GB, Trace, read
 from .show import report
-from .show.as_json import as_json, difference_json, print_json, survey_json
-from .show.memory import memory_json, show_memory
-from .show.modules import modules_json, show_modules
-from .show.steps import show_steps, steps_json
-from .show.survey import show_survey
+from .show.language import lang_option, speak
 from .show.terminal import console
+
+if TYPE_CHECKING:
+    from .look_many import Reading
 
 PATIENCE = 2  # seconds
 VIEWS = ("modules", "memory", "steps")  # options, each a view of its own
@@ -135,15 +131,20 @@ class Options:
         type=positive,
         metavar="N",
     )
+    lang: str | None = lang_option()
     json: bool = option(False, "print one JSON object", action="store_true")
 
 
 def look(options: Options) -> None:
+    speak(options.lang)
     views = [name for name in VIEWS if getattr(options, name)]
     _require_sense(options, views)
+    # What only some answers need is imported where it is: most of a small trace's time is imports.
     if options.fail_over is not None:
         return _whether_slower(options)
     if options.ranks or len(options.traces) > 2 or any(path.is_dir() for path in options.traces):
+        from .look_many import look_at_ranks
+
         return look_at_ranks(
             options.traces, _reading(options), options.ranks, options.json, options.top
         )
@@ -157,8 +158,12 @@ def look(options: Options) -> None:
             raise UserError("--guess goes with one region; choose it with --region")
         found = survey(traces[0])
         if options.json:
+            from .show.as_json import print_json, survey_json
+
             print_json(survey_json(found))
         else:
+            from .show.survey import show_survey
+
             show_survey(console(), found)
         return
     seen, *other = (observe(trace, options.region) for trace in traces)
@@ -166,12 +171,16 @@ def look(options: Options) -> None:
         if options.guess:
             raise UserError("--guess goes with one trace, and two were given")
         if options.json:
+            from .show.as_json import difference_json, print_json
+
             print_json(difference_json(seen, other[0]))
         else:
             report.show_difference(console(), seen, other[0])
         return
     compared = compare(seen, options.guess)
     if options.json:
+        from .show.as_json import as_json, print_json
+
         print_json(as_json(compared))
     else:
         report.show(console(), compared)
@@ -213,11 +222,15 @@ def _require_sense(options: Options, views: list[str]) -> None:
                 )
 
 
-def _reading(options: Options) -> Reading:
+def _reading(options: Options) -> "Reading":
+    from .look_many import Reading
+
     return Reading(options.salvage, options.max_gb, options.jobs, options.dask)
 
 
 def _whether_slower(options: Options) -> None:
+    from .look_many import Comparison, look_whether_slower
+
     assert options.fail_over is not None
     if options.base:
         base, new = options.base, options.traces
@@ -233,17 +246,28 @@ def _whether_slower(options: Options) -> None:
 
 
 def _view(linked: Linked, view: str, options: Options) -> None:
+    from .show.as_json import print_json
+
     out, top = console(), options.top
     if view == "modules":
+        from .read.modules import code
+        from .show.modules import modules_json, show_modules
+
         found = code(linked)
         print_json(modules_json(found, top)) if options.json else show_modules(out, found)
     elif view == "memory":
+        from .read.memory import memory
+        from .show.memory import memory_json, show_memory
+
         held = memory(linked)
         if options.json:
             print_json(memory_json(linked, held, top))
         else:
             show_memory(out, linked, held)
     else:
+        from .read.steps import profiled_steps
+        from .show.steps import show_steps, steps_json
+
         steps = profiled_steps(linked)
         print_json(steps_json(steps, top)) if options.json else show_steps(out, steps)
 
@@ -267,3 +291,4 @@ if __name__ == "__main__":
     gc.disable()  # a trace is millions of objects without a cycle, and the process ends soon
     with one_line_errors():
         look(parse(Options, __doc__, EXAMPLES, module="common.look"))
+    gc.freeze()  # nor is anything looked through when it does

@@ -9,7 +9,7 @@ from rich.console import Console
 from seen import look, recorded
 
 from common.compare.claims import Answer, Claim
-from common.compare.compared import Compared
+from common.compare.compared import Compared, score
 from common.compare.rows import align, rows
 from common.show import report
 from common.show.terminal import console
@@ -25,16 +25,17 @@ def short_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def compared(seen, guess="", reasons=None, answers=()) -> Compared:
+def compared(seen, guess="", reasons=None, answers=(), own=True) -> Compared:
     pairs = tuple(align(guess.split(), rows(seen.steps)))
-    return Compared(seen, pairs, bool(guess), reasons or {}, tuple(answers))
+    scored = score(pairs) if guess and own else None
+    return Compared(seen, pairs, bool(guess), scored, reasons or {}, tuple(answers))
 
 
-def shown(seen, guess="", reasons=None, answers=()) -> str:
-    """The whole report as it goes into a pipe."""
+def shown(seen, guess="", reasons=None, answers=(), own=True) -> str:
+    """The whole report as it goes into a pipe. `own`: the guess is the reader's."""
     out = console()
     out.file = io.StringIO()
-    report.show(out, compared(seen, guess, reasons, answers))
+    report.show(out, compared(seen, guess, reasons, answers, own))
     return out.file.getvalue()
 
 
@@ -70,6 +71,8 @@ matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}  matmul › 
 1 step you did not guess
   copy — THE LESSON.
 
+your guess: 5 of 6 steps right · missed copy · in order
+
 5 kernels + 1 copy + 1 memset a forward (3 forwards, alike) · GPU {total / 1e3:.2f} ms · \
 CPU {mean:.0f} ± {spread:.1f} µs · peak
 +{553648128 / 2**20:.0f} MiB
@@ -88,7 +91,43 @@ def test_without_a_guess_there_is_no_column_for_it():
 
 
 def test_a_right_guess_is_told_so():
-    assert "\nas you guessed\n" in shown(recorded("04_c", "eager", "flash"), "attention")
+    text = shown(recorded("04_c", "eager", "flash"), "attention")
+    assert "\nyour guess: 1 of 1 step right\n" in text
+
+
+def test_what_a_script_expects_is_not_the_readers_guess():
+    text = shown(recorded("04_c", "eager", "flash"), "attention", own=False)
+    assert "guess" not in text
+    assert re.search(r"^expected     on the GPU", text, re.M) and "\nas expected\n" in text
+    wrong = shown(recorded("04_a"), "matmul cat", own=False)
+    assert "guess" not in wrong
+    assert "5 steps not expected\n" in wrong and "1 step expected did not come\n" in wrong
+
+
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        ("matmul mul mask softmax matmul", "5 of 6 steps right · missed copy · in order"),
+        ("matmul mul copy mask softmax matmul", "6 of 6 steps right · in order"),
+        (
+            "softmax matmul matmul",
+            "2 of 6 steps right · at another place matmul · missed mul copy mask",
+        ),
+        ("cat cat", "0 of 6 steps right · missed matmul mul copy mask softmax matmul · invented "
+         "cat cat"),
+    ],
+)  # fmt: skip
+def test_a_guess_is_scored(guess, words):
+    text = " ".join(shown(recorded("04_a"), guess).split())
+    assert f"your guess: {words} 5 kernels" in text
+
+
+def test_one_event_has_no_gap_inside():
+    """Whatever the kernel, so nothing is said of it; between forwards there may be gaps."""
+    text = shown(recorded("04_c", "eager", "flash"))
+    assert "inside a forward" not in text
+    assert "\nTensor Cores 100 % of GPU time\nGPU idle 19 % over the recording" in text
+    assert "GPU idle 1 % inside a forward" in shown(recorded("04_a"))
 
 
 def test_what_came_and_what_did_not_come(tmp_path):

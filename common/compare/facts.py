@@ -19,6 +19,18 @@ PEAK_TFLOPS: dict[str, dict[str, float]] = {
     "NVIDIA L40S": {"bf16": 362, "fp16": 362, "fp32": 91.6},
 }
 
+# What the memory moves at most, in TB/s (10^12 bytes), reads and writes together. Same sources.
+MEMORY_TBPS = {
+    "NVIDIA H200": 4.8,
+    "NVIDIA H100 80GB HBM3": 3.35,
+    "NVIDIA H100 PCIe": 2.0,
+    "NVIDIA A100-SXM4-80GB": 2.039,
+    "NVIDIA A100-SXM4-40GB": 1.555,
+    "NVIDIA A100 80GB PCIe": 1.935,
+    "NVIDIA A100-PCIE-40GB": 1.555,
+    "NVIDIA L40S": 0.864,
+}
+
 
 @dataclass(frozen=True)
 class Published:
@@ -29,6 +41,7 @@ class Published:
     cpu_us: float | None
 
 
+POST_TITLE = "Profiling in PyTorch, part 3: attention"
 POST_GPU = "NVIDIA A100-SXM4-80GB"
 POST_SHAPE = (8, 16, 1024, 64)
 POST_CONDITIONS = (POST_SHAPE, "bf16", "eager")

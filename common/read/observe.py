@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from statistics import stdev
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -471,6 +471,9 @@ def observe(source: Trace | Linked, region: str | None = None) -> Observation:
     )
 
 
+Told: TypeAlias = tuple[str, KernelName, Residency | None, ZeroReason | None]
+
+
 class _Maker:
     """Makes forwards, and remembers which calls they count."""
 
@@ -479,7 +482,8 @@ class _Maker:
         self._lost = {id(call) for call in linked.joined.lost} - linked.joined.answers.keys()
         self._device = device_of(linked.trace)
         self._trails: dict[tuple[int, str], Trail] = {}
-        self._kinds: dict[tuple[int, str, Sort], str] = {}
+        self._told: dict[tuple, Told] = {}
+        self._undecided = linked.joined.undecided_calls | linked.placed.unknown
         self.counted: set[int] = set()
 
     def forward(self, span: Span) -> Forward:
@@ -499,7 +503,7 @@ class _Maker:
             launches=linked.joined.launches(self._counted_here(span, made)),
             made_ops=ops,
             steps=tuple(steps),
-            counts=Counter([step.sort for step in steps]),
+            counts=Counter([s.on_gpu.event.sort if s.on_gpu else "op" for s in steps]),
             gpu_ns=None if undecided else time_of(steps),
             others=tuple(_in_gpu_order(others)),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
@@ -536,19 +540,15 @@ class _Maker:
         above = made[index] if index >= low else None
         for one in reversed(waiting):
             span = spans.spans[one]
-            trail = self._trail(above.trail if above else None, span.name)
-            depth = above.depth + 1 if above else 0
+            name, start = span.name, span.start
+            over, depth = (above.trail, above.depth + 1) if above else (None, 0)
+            key = id(over), name
+            if (trail := self._trails.get(key)) is None:
+                trail = self._trails[key] = Trail(name, over)
             # The region has finished, so this has: one without an end was too short to measure.
-            above = Op(span.name, depth, span.start, span.end or span.start, above, trail)
-            made[one] = above
+            above = made[one] = Op(name, depth, start, span.end or start, above, trail)
         assert above is not None
         return above
-
-    def _trail(self, above: Trail | None, name: str) -> Trail:
-        key = id(above), name
-        if (found := self._trails.get(key)) is None:
-            found = self._trails[key] = Trail(name, above)
-        return found
 
     def _steps(self, thread: Thread, interval: Interval) -> tuple[list[Step], int]:
         """The steps that an interval of a thread launched, in that order; and the number of calls
@@ -557,32 +557,41 @@ class _Maker:
         undecided = 0
         if (working := self._linked.placed.threads.get(thread)) is None:
             return steps, undecided
-        joined, placed = self._linked.joined, self._linked.placed
+        answers, timeless = self._linked.joined.answers, self._linked.timeless
         spans = self._linked.lanes.ops.get(thread)
         low = spans.within(*interval)[0] if spans else 0
         made: dict[int, Op] = {}
         for number in working.within(*interval):
             call, index = working.calls[number], working.ops[number]
-            if id(call) in joined.undecided_calls or id(call) in placed.unknown:
+            call_id = id(call)
+            if call_id in self._undecided:
                 undecided += 1
                 continue
-            self.counted.add(id(call))
-            op = self._op(spans, index, low, made) if spans and index >= low else None
-            for event in joined.answers.get(id(call), ()):
-                steps.append(self._step(event, call, op, id(event) not in self._linked.timeless))
+            self.counted.add(call_id)
+            op = None
+            if spans and index >= low:
+                op = made[index] if index in made else self._op(spans, index, low, made)
+            for event in answers.get(call_id, ()):
+                ns = None if id(event) in timeless else event.duration
+                kind, kernel, fits, why_zero = self._tell(event, op.trail if op else None)
+                on_gpu = OnGpu(event, call, kernel, fits, why_zero)
+                steps.append(Step(kind, event.name, ns, op, on_gpu))
         return steps, undecided
 
-    def _step(self, event: GpuEvent, call: Call, op: Op | None, credible: bool) -> Step:
-        kernel = decode(event.name)
-        footprint = event.reported_occupancy, event.registers, event.shared_memory
-        fits, why_zero = _footprint(self._device, (*footprint, event.grid, event.block))
-        key = id(op and op.trail), event.name, event.sort
-        if (kind := self._kinds.get(key)) is None:
-            path = op.trail.path if op else ()
-            kind = self._kinds[key] = kind_of_step(path, event.name, event.sort)
-        ns = event.duration if credible else None
-        on_gpu = OnGpu(event, call, kernel, fits, why_zero)
-        return Step(kind, event.name, ns, op, on_gpu)
+    def _tell(self, event: GpuEvent, trail: Trail | None) -> Told:
+        """The kind of step that an event is, by its own name and the way to it, and what its name
+        and its footprint tell: a model launches a few kernels many times."""
+        footprint = event.registers, event.shared_memory, event.grid, event.block
+        key = id(trail), event.name, event.sort, event.reported_occupancy, footprint
+        if (found := self._told.get(key)) is None:
+            path = trail.path if trail else ()
+            found = self._told[key] = (
+                kind_of_step(path, event.name, event.sort),
+                decode(event.name),
+                residency(self._device, event.registers, event.shared_memory, event.block),
+                reported_zero_reason(self._device, event.reported_occupancy, *footprint),
+            )
+        return found
 
 
 def _inside_each_other(ranges: Sequence[Span]) -> tuple[int, int]:
@@ -652,15 +661,6 @@ def device_of(trace: Trace) -> Device | None:
     told = [as_builtins(trace.story.device)] if trace.story else []
     devices = map(Device.from_properties, (*trace.devices, *told))
     return next(filter(None, devices), None)
-
-
-@lru_cache(maxsize=4096)  # a model launches few footprints many times
-def _footprint(device: Device | None, event: tuple) -> tuple[Residency | None, ZeroReason | None]:
-    reported, registers, shared_memory, grid, block = event
-    return (
-        residency(device, registers, shared_memory, block),
-        reported_zero_reason(device, reported, registers, shared_memory, grid, block),
-    )
 
 
 def _in_gpu_order(steps: Sequence[Step]) -> list[Step]:

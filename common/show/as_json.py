@@ -15,6 +15,7 @@ from ..read.observe import Observation, Step
 from ..read.survey import Survey, Total
 from ..read.usage import Usage
 from ..story import as_builtins
+from .language import in_english
 from .warnings import survey_warnings, trust, warnings
 from .words import by_time
 from .worth import in_words
@@ -25,6 +26,7 @@ def print_json(found: dict) -> None:
     print(visible(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
+@in_english
 def as_json(compared: Compared) -> dict:
     """One object for a program: numbers in microseconds, null for unknown."""
     seen = compared.seen
@@ -85,6 +87,14 @@ def as_json(compared: Compared) -> dict:
             {"guess": pair.guess, "seen": pair.row.kind if pair.row else None}
             for pair in compared.pairs
         ]
+    if score := compared.score:
+        found["guess_score"] = {
+            "right": score.right,
+            "rows": score.rows,
+            "out_of_order": list(score.out_of_order),
+            "missed": list(score.missed),
+            "invented": list(score.invented),
+        }
     if compared.answers:
         found["claims"] = [
             {"claim": claim.sentence, "verdict": answer.verdict, "evidence": answer.evidence}
@@ -147,6 +157,7 @@ def usage_json(used: Usage) -> dict | None:
     }
 
 
+@in_english
 def survey_json(seen: Survey) -> dict:
     on_gpu = bool(seen.trace.gpu)
 
@@ -205,6 +216,7 @@ def survey_json(seen: Survey) -> dict:
     }
 
 
+@in_english
 def difference_json(a: Observation, b: Observation) -> dict:
     sides = {"a": as_json(compare(a)), "b": as_json(compare(b))}
     for name, graph, eager in (("a", a, b), ("b", b, a)):
@@ -225,6 +237,7 @@ def difference_json(a: Observation, b: Observation) -> dict:
     }
 
 
+@in_english
 def glance_json(
     groups: Sequence[Group], measured: Sequence[Sweep], refused: dict[Refused, str]
 ) -> dict:

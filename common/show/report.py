@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..cli import shown, typed, visible
 from ..compare.claims import Answered
-from ..compare.compared import Compared
+from ..compare.compared import Compared, Score
 from ..compare.graphs import eager_steps, has_graph
 from ..compare.rows import Pair, Row, differences, rows
 from ..read.known import total
@@ -26,7 +26,7 @@ from .words import (
     plural,
     repeats,
     sums,
-    time_of_gpu,
+    time_inside,
     what_ran,
 )
 
@@ -37,30 +37,32 @@ MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "y
 
 
 def show(out: Console, compared: Compared) -> None:
-    """The picture, what the guess missed, what to look for, the sums and the warnings."""
+    """The picture, what the guess missed and its score, what to look for, sums and warnings."""
     seen = compared.seen
     print_plain(out, Text(f"{headline(seen)}\n", "bold"))
     if line := trust(seen.linked):
         print_plain(out, Text(f"how far to trust it: {line}\n", "yellow"))
-    print_plain(out, picture(seen, compared.pairs, compared.guessed))
+    print_plain(out, picture(seen, compared.pairs, compared.guessed, own=bool(compared.score)))
     common = seen.steps[0].path[: seen.wrappers] if seen.wrappers else ()
     if shared := " › ".join(filter(None, map(said, common))):
         print_plain(out, Text(f"\nall of it inside {shared}", "dim"))
     if seen.other_steps:
         print_plain(out, Text("\nfor it, on autograd threads\n", "bold"))
         others = [Pair(None, row) for row in rows(seen.other_steps)]
-        print_plain(out, picture(seen, others, False, wrappers(seen.other_steps)))
+        print_plain(out, picture(seen, others, False, level=wrappers(seen.other_steps)))
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if compared.guessed:
-        for text in mismatches(seen, compared.pairs, compared.reasons):
+        for text in mismatches(seen, compared.pairs, compared.reasons, bool(compared.score)):
             print_plain(out, text)
+    if compared.score:
+        print_plain(out, Text(f"\n{scored(compared.score)}", "bold"))
     if compared.answers:
         print_plain(out, Text("\nwhat to look for", "bold"))
         print_plain(out, answers(compared.answers))
     print_plain(out, Text(f"\n{sums(seen)}"))
     # No share of an unknown sum.
-    if seen.gpu_sum_ns is not None and (inside := time_of_gpu(seen.usage, "inside a forward")):
+    if seen.gpu_sum_ns is not None and (inside := time_inside(seen)):
         print_plain(out, Text(inside))
         idle, whole = seen.idle_of_recording
         if len(seen.forwards) > 1 and whole:
@@ -71,14 +73,18 @@ def show(out: Console, compared: Compared) -> None:
 
 
 def picture(
-    seen: Observation, pairs: Sequence[Pair], guessed: bool, level: int | None = None
+    seen: Observation,
+    pairs: Sequence[Pair],
+    guessed: bool,
+    own: bool = False,
+    level: int | None = None,
 ) -> Table:
     """The guess beside the steps, each with its kernel, time, share and launching ops; without the
-    `level` outermost ones, which all share."""
+    `level` outermost ones, which all share. `own`: the guess is the user's."""
     level = seen.wrappers if level is None else level
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     if guessed:
-        table.add_column("you guessed", no_wrap=True, min_width=11)
+        table.add_column("you guessed" if own else "expected", no_wrap=True, min_width=11)
     table.add_column("on the GPU" if seen.on_gpu else "on the CPU", no_wrap=True)
     table.add_column("kernel" if seen.on_gpu else "op", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
@@ -117,22 +123,42 @@ def launched_by(row: Row, level: int) -> str:
     return chain(main.path[level:])
 
 
-def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, str]) -> list[Text]:
-    """Each kind that came unguessed, or was guessed and did not come, with its reason."""
+def scored(found: Score) -> str:
+    """your guess: 5 of 6 steps right · missed copy"""
+    parts = [f"your guess: {found.right} of {plural(found.rows, 'step')} right"]
+    for what, kinds in (
+        ("at another place", found.out_of_order),
+        ("missed", found.missed),
+        ("invented", found.invented),
+    ):
+        if kinds:
+            parts.append(f"{what} {' '.join(kinds)}")
+    if not found.out_of_order and found.right > 1:
+        parts.append("in order")
+    return " · ".join(parts)
+
+
+def mismatches(
+    seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, str], own: bool = False
+) -> list[Text]:
+    """Each kind that came unguessed, or was guessed and did not come, with its reason. `own`: the
+    guess is the user's, not what the script expects."""
     extra = [pair.row for pair in pairs if pair.row and pair.guess is None]
     missing = [pair.guess for pair in pairs if pair.guess and pair.row is None]
     lines = []
     if not extra and not missing:
-        return [Text("\nas you guessed", "green")]
+        return [] if own else [Text("\nas expected", "green")]
     if extra:
-        lines.append(Text(f"\n{plural(len(extra), 'step')} you did not guess", "bold"))
+        which = "you did not guess" if own else "not expected"
+        lines.append(Text(f"\n{plural(len(extra), 'step')} {which}", "bold"))
         for kind, same in _by_kind(extra):
             why = reasons.get(f"+{kind}") or (
                 "launched" if seen.on_gpu else "called"
             ) + " by " + "; ".join(dict.fromkeys(launched_by(row, seen.wrappers) for row in same))
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
-        lines.append(Text(f"\n{plural(len(missing), 'step')} you guessed did not come", "bold"))
+        which = f"{plural(len(missing), 'step')} {'you guessed' if own else 'expected'}"
+        lines.append(Text(f"\n{which} did not come", "bold"))
         for kind, count in Counter(missing).items():
             times = f" ×{count}" if count > 1 else ""
             why = reasons.get(f"-{kind}") or _where_it_went(kind, pairs)

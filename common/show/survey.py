@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +14,7 @@ from ..read.op_names import culprit
 from ..read.survey import Survey
 from ..read.trace import Trace
 from ..read.usage import Usage
+from .language import say, word
 from .terminal import print_plain
 from .warnings import survey_warnings, trust
 from .words import by_time, duration, percent, plural, time_of_gpu
@@ -27,14 +28,16 @@ def show_survey(out: Console, seen: Survey) -> None:
     devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
     print_plain(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
     if line := trust(seen.linked):
-        print_plain(out, Text(f"how far to trust it: {line}", "yellow"))
+        print_plain(out, Text(say("how far to trust it: {doubt}", doubt=line), "yellow"))
     if seen.steps:
         print_plain(out, Text(_profiler_steps(seen)))
     if seen.labels:
         print_plain(out)
         print_plain(out, _labels(seen))
         if more := seen.labels[MOST:]:
-            print_plain(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
+            print_plain(
+                out, Text(say("and {labels}", labels=plural(len(more), "more label")), "dim")
+            )
     if seen.kernels:
         print_plain(out)
         print_plain(out, _kernels(seen))
@@ -51,11 +54,11 @@ def show_survey(out: Console, seen: Survey) -> None:
         print_plain(out, _idle(seen.usage))
     print_plain(out)
     if seen.labels:
-        print_plain(out, "--region LABEL looks closer at one")
+        print_plain(out, Text(say("--region LABEL looks closer at one")))
     for line in closer(seen.trace, len(seen.steps)):
         print_plain(out, line)
     for text in survey_warnings(seen):
-        print_plain(out, Text(f"warning: {text}", "yellow"))
+        print_plain(out, Text(say("warning: {text}", text=text), "yellow"))
 
 
 def closer(trace: Trace, steps: int) -> list[str]:
@@ -77,9 +80,10 @@ def closer(trace: Trace, steps: int) -> list[str]:
 def _table(title: str, *columns: str) -> Table:
     """Of a name, which gives way where there is no room, and of numbers, none of which does."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column(title, max_width=64)
+    table.add_column(say(title), max_width=64)
     for name in columns:
-        table.add_column(name, justify="left" if name == "which is" else "right", no_wrap=True)
+        justify: JustifyMethod = "left" if name == "which is" else "right"
+        table.add_column(say(name), justify=justify, no_wrap=True)
     return table
 
 
@@ -88,8 +92,11 @@ def _name(name: str) -> Text:
 
 
 def _profiler_steps(seen: Survey) -> str:
-    words = f"{plural(len(seen.steps), 'profiler step')}, mean: CPU "
-    words += duration(mean(step.cpu for step in seen.steps))
+    words = say(
+        "{steps}, mean: CPU {time}",
+        steps=plural(len(seen.steps), "profiler step"),
+        time=duration(mean(step.cpu for step in seen.steps)),
+    )
     gpu = [step.gpu for step in seen.steps if step.gpu is not None]
     if seen.trace.gpu and len(gpu) == len(seen.steps):
         words += f", GPU {duration(mean(gpu))}"
@@ -117,10 +124,10 @@ def _labels(seen: Survey) -> Table:
         cells += [duration(label.busy)] * overlapping + [duration(label.backward)] * linked
         row(_name(label.name), *cells)
     if on_gpu and seen.unlabelled != 0:
-        row(Text("under no label", "dim"), "", "", duration(seen.unlabelled))
+        row(Text(say("under no label"), "dim"), "", "", duration(seen.unlabelled))
     if linked and seen.unlinked_backward:
         blanks = [""] * (len(heads) - 1)
-        words = Text("backward of unknown forward", "dim", no_wrap=True, overflow="ellipsis")
+        words = Text(say("backward of unknown forward"), "dim", no_wrap=True, overflow="ellipsis")
         row(words, *blanks, duration(seen.unlinked_backward))
     return table
 
@@ -152,9 +159,9 @@ def _communication(moved: Sequence[Moved]) -> Table:
         elements = told.elements_out if told.elements_in is None else told.elements_in
         table.add_row(
             _name(words),
-            told.dtype or "unknown",
-            "unknown" if elements is None else f"{elements:,}",
-            "unknown" if told.size is None else f"{told.size:,}",
+            told.dtype or say("unknown"),
+            say("unknown") if elements is None else f"{elements:,}",
+            say("unknown") if told.size is None else f"{told.size:,}",
             f"{one.count:,}",
             duration(one.gpu),
         )
@@ -171,7 +178,7 @@ def _idle(used: Usage) -> Table:
         table.add_row(name, *cells)
 
     for what, stretches in culprits[:FEW]:
-        row(_name(culprit(what)), stretches.count, stretches.longest, stretches.ns)
+        row(_name(culprit(word(what))), stretches.count, stretches.longest, stretches.ns)
     if more := [stretches for _, stretches in culprits[FEW:]]:
         row(
             Text(plural(len(more), "other"), "dim"),
