@@ -13,7 +13,7 @@ from common.read.trace import read
 from common.show.memory import COLUMNS, memory_json, picture, show_memory
 from common.show.terminal import console
 
-REAL = ROOT / "tests" / "data" / "traces" / "train_stack_shapes_memory.json.gz"
+REAL = ROOT / "tests" / "data" / "traces" / "gpt_stack_shapes_memory.json.gz"
 
 
 def block(ts, size, address, held, device=0, kind=1):

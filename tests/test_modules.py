@@ -13,7 +13,7 @@ from common.read.trace import read
 from common.show.modules import modules_json, show_modules
 from common.show.terminal import console
 
-REAL = ROOT / "tests" / "data" / "traces" / "train_stack_shapes_memory.json.gz"
+REAL = ROOT / "tests" / "data" / "traces" / "gpt_stack_shapes_memory.json.gz"
 
 
 def frame(name, ts, dur, thread=THREAD):
