@@ -59,6 +59,9 @@ class Options:
         type=positive_number,
         metavar="N",
     )
+    all: bool = option(
+        False, "print every step of a forward instead of its loops", action="store_true"
+    )
     json: bool = option(False, "print one JSON object", action="store_true")
 
 
@@ -84,13 +87,13 @@ def look(options: Options) -> None:
         if options.json:
             print_json(difference_json(seen, other[0]))
         else:
-            report.show_difference(console(), seen, other[0])
+            report.show_difference(console(), seen, other[0], options.all)
         return
     compared = compare(seen, options.guess)
     if options.json:
         print_json(as_json(compared))
     else:
-        report.show(console(), compared)
+        report.show(console(), compared, options.all)
 
 
 def _is_for_survey(linked: Linked, region: str | None) -> bool:
