@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..cli import UserError
-from ..read.kinds import VOCABULARY, kind_of_op
+from ..read.kinds import BY_LIBRARIES, VOCABULARY, kind_of_op
 from ..read.known import total
-from ..read.observe import Observation, Op, Step, wrappers
+from ..read.observe import Observation, Op, Step, Trail, wrappers
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
@@ -18,6 +18,8 @@ class Row:
     kind: str
     steps: tuple[Step, ...]
     op: str | None = None  # the op that a long run was grouped by
+    outer: Trail | None = None  # the outermost op that not all share
+    merged: int = 1  # neighbours of one kind and way
 
     @property
     def main(self) -> Step:
@@ -43,17 +45,12 @@ class Row:
         main = self.main
         if main.on_gpu and main.on_gpu.graph:
             return self.kind, main.name
-        if self.op:
-            return self.kind, self.op, self._trail_of_op()
+        if self.outer and (self.op or self.kind in BY_LIBRARIES):
+            # A library may take one kernel for it, or several.
+            return self.kind, self.outer, self.merged
         trail = main.op and main.op.trail
         # Without an op, the name of what ran is all that there is.
-        return self.kind, trail or main.name, self.works
-
-    def _trail_of_op(self) -> Hashable:
-        op = self.main.op
-        while op and op.name != self.op and op.above:
-            op = op.above
-        return op and op.trail
+        return self.kind, trail or main.name, self.merged
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
@@ -68,20 +65,25 @@ def rows(steps: Sequence[Step]) -> list[Row]:
         run = tuple(same_op)
         work = [step for step in run if step.kind != "memset"]
         kinds = {step.kind for step in work}
+        outer = op and op.trail
         if op and len(work) >= LONG_RUN and len(kinds) > 1:
-            found.append(Row(_kind_of_group(op, work), run, op.name))
+            found.append(Row(_kind_of_group(op, work), run, op.name, outer))
             continue
         waiting: list[Step] = []
         for step in run:
             waiting.append(step)
             if step.kind != "memset" or step is run[-1]:
-                found.append(Row(step.kind, tuple(waiting)))
+                found.append(Row(step.kind, tuple(waiting), outer=outer))
                 waiting = []
     merged = []
     for _, alike in groupby(found, key=_what_and_whence):
         same = list(alike)
-        together = tuple(step for row in same for step in row.steps)
-        merged.append(Row(same[0].kind, together, same[0].op) if len(same) > 1 else same[0])
+        if len(same) > 1:
+            together = tuple(step for row in same for step in row.steps)
+            first = same[0]
+            merged.append(Row(first.kind, together, first.op, first.outer, len(same)))
+        else:
+            merged += same
     return merged
 
 

@@ -13,12 +13,14 @@ from ..cli import shown, typed, visible
 from ..compare.claims import Answered
 from ..compare.compared import Compared
 from ..compare.graphs import eager_steps, has_graph
-from ..compare.loops import FEW_ROWS, folded, in_lines
+from ..compare.loops import FEW_ROWS, ROOM, folded, in_lines
+from ..compare.rates import Rates
 from ..compare.rows import Difference, Pair, Row, differences, rows
 from ..read.known import total
 from ..read.observe import Observation, wrappers
 from ..read.op_names import chain, said
 from .loops import show_folded, show_folded_difference
+from .rates import bound_by, in_a_line, show_rates
 from .terminal import print_lines, print_plain
 from .warnings import trust, warnings
 from .words import (
@@ -45,14 +47,19 @@ def show(out: Console, compared: Compared, every_step: bool = False) -> None:
     print_plain(out, Text(f"{headline(seen)}\n", "bold"))
     if line := trust(seen.linked):
         print_plain(out, Text(f"how far to trust it: {line}\n", "yellow"))
-    _show_steps(out, compared, every_step)
+    rates = Rates(seen.steps, seen)
+    _show_steps(out, compared, rates, every_step)
     common = seen.steps[0].path[: seen.wrappers] if seen.wrappers else ()
     if shared := " › ".join(filter(None, map(said, common))):
         print_plain(out, Text(f"\nall of it inside {shared}", "dim"))
     if seen.other_steps:
         print_plain(out, Text("\nfor it, on autograd threads\n", "bold"))
         others = rows(seen.other_steps)
-        _show_rows(out, seen, others, wrappers(seen.other_steps), every_step)
+        rates_of_others = Rates(seen.other_steps, seen)
+        _show_rows(
+            out, seen, others, wrappers(seen.other_steps), rates_of_others, every_step
+        )
+        show_rates_of(out, rates_of_others, others, every_step)
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if compared.guessed:
@@ -73,50 +80,83 @@ def show(out: Console, compared: Compared, every_step: bool = False) -> None:
         print_plain(out, Text(f"warning: {warning}", "yellow"))
 
 
-def _show_steps(out: Console, compared: Compared, every_step: bool) -> None:
-    seen, pairs = compared.seen, compared.pairs
+def _show_steps(out: Console, compared: Compared, rates: Rates, every_step: bool) -> None:
+    seen = compared.seen
+    shown_rows = [pair.row for pair in compared.pairs if pair.row]
     if compared.guessed:
-        print_plain(out, picture(seen, pairs, True))
+        print_plain(out, picture(seen, compared.pairs, True, rates=rates))
+    else:
+        _show_rows(out, seen, shown_rows, seen.wrappers, rates, every_step)
+    show_rates_of(out, rates, shown_rows, every_step)
+
+
+def show_rates_of(
+    out: Console, rates: Rates, shown_rows: Sequence[Row], every_step: bool
+) -> None:
+    if not rates.by_shapes:
         return
-    _show_rows(out, seen, [pair.row for pair in pairs if pair.row], seen.wrappers, every_step)
+    if len(shown_rows) > FEW_ROWS or every_step:
+        show_rates(out, rates, shown_rows)
+    elif line := in_a_line(rates, shown_rows):
+        print_plain(out, Text(f"\n{line}"))
 
 
 def _show_rows(
-    out: Console, seen: Observation, shown_rows: Sequence[Row], level: int, every_step: bool
+    out: Console,
+    seen: Observation,
+    shown_rows: Sequence[Row],
+    level: int,
+    rates: Rates,
+    every_step: bool,
 ) -> None:
     """One below the other, where they are few; else with their loops folded, and all of them only
     when asked for."""
     if len(shown_rows) <= FEW_ROWS:
-        print_plain(out, picture(seen, [Pair(None, row) for row in shown_rows], False, level))
+        pairs = [Pair(None, row) for row in shown_rows]
+        print_plain(out, picture(seen, pairs, False, level, rates))
         return
     if every_step:
-        _print_rows(out, seen, shown_rows, level)
+        _print_rows(out, seen, shown_rows, level, rates)
         return
-    parts = in_lines(folded(shown_rows))
-    show_folded(out, parts, seen.on_gpu, lambda row: launched_by(row, level))
+    parts = in_lines(folded(shown_rows), ROOM - 9 * rates.by_shapes)
+    show_folded(
+        out,
+        parts,
+        seen.on_gpu,
+        lambda row: launched_by(row, level),
+        lambda same: bound_by(rates.of(same)),
+    )
 
 
 def _print_rows(
-    out: Console, seen: Observation, shown_rows: Sequence[Row], level: int
+    out: Console, seen: Observation, shown_rows: Sequence[Row], level: int, rates: Rates
 ) -> None:
     whole = total(row.ns for row in shown_rows)
     heads = ["on the GPU", "kernel"] if seen.on_gpu else ["on the CPU", "op"]
-    heads += ["time", "share", "launched by" if seen.on_gpu else "called by"]
+    heads += ["time", "share", "bound by", "launched by" if seen.on_gpu else "called by"]
     lines = [
         [
             row.kind + repeats(row),
             what_ran(row),
             microseconds(row.ns),
             percent(row.ns / whole) if whole and row.ns is not None else "",
+            bound_by(rates.of([row])),
             launched_by(row, level),
         ]
         for row in shown_rows
     ]
+    if not any(line[4] for line in lines):
+        heads.pop(4)
+        lines = [line[:4] + line[5:] for line in lines]
     print_lines(out, heads, lines, ("time", "share"), (heads[-1], heads[1]), wrap=True)
 
 
 def picture(
-    seen: Observation, pairs: Sequence[Pair], guessed: bool, level: int | None = None
+    seen: Observation,
+    pairs: Sequence[Pair],
+    guessed: bool,
+    level: int | None = None,
+    rates: Rates | None = None,
 ) -> Table:
     """The guess beside the steps, each with its kernel, time, share and launching ops; without the
     `level` outermost ones, which all share."""
@@ -128,12 +168,15 @@ def picture(
     table.add_column("kernel" if seen.on_gpu else "op", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
+    bounds = [bound_by(rates.of([p.row])) if rates and p.row else "" for p in pairs]
+    if any(bounds):
+        table.add_column("bound by", no_wrap=True)
     table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
     whole = total(pair.row.ns for pair in pairs if pair.row)
-    for pair in pairs:
+    for pair, bound in zip(pairs, bounds, strict=True):
         guess = [pair.guess or "  –"] if guessed else []
         if pair.row is None:
-            table.add_row(*guess, "− did not come", "", "", "", "", style="yellow")
+            table.add_row(*guess, "− did not come", style="yellow")
             continue
         row = pair.row
         extra = guessed and pair.guess is None
@@ -144,6 +187,7 @@ def picture(
             what_ran(row),
             microseconds(row.ns),
             share,
+            *([bound] if any(bounds) else []),
             Text(launched_by(row, level)),
             style="yellow" if extra else None,
         )

@@ -1,0 +1,132 @@
+"""What the steps of a forward compute and move: by their ops' shapes, or by the recording's own.
+
+A step's work is that of the innermost op around its launch of which a formula is known. Where one op
+launches several kernels (a memset before a matmul, the change of a layout before a convolution) the
+longest stands for it. Our own recordings tell the shape of q, k and v, but not of every op: there the
+five lines of naive attention are told apart by their ops and order, and any attention kernel by its
+kind.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..story import Story
+from .kinds import CALLS_OTHERS
+from .observe import Op, Step
+from .work import Work, has_formula, work_of, work_of_copy
+
+Works = Mapping[int, Work]  # by a step's id
+
+
+def works(steps: Sequence[Step], story: Story | None) -> dict[int, Work]:
+    """Of the steps of one forward whose work is known; a step that others stand for is not here."""
+    by_op: dict[int, list[Step]] = defaultdict(list)
+    ops: dict[int, Op] = {}
+    found: dict[int, Work] = {}
+    for step in steps:
+        if step.gpu and step.gpu.sort != "kernel":
+            if work := work_of_copy(step.gpu):
+                found[id(step)] = work
+        elif op := _worker(step.op):
+            by_op[id(op)].append(step)
+            ops[id(op)] = op
+    for key, its in by_op.items():
+        if work := work_of(ops[key].name, ops[key].shapes):
+            found[id(max(its, key=lambda step: step.ns or 0))] = work
+    if story and not any(step.op and step.op.shapes for step in steps):
+        found |= _by_story(steps, story)
+    return found
+
+
+def siblings(steps: Sequence[Step], known: Works) -> set[int]:
+    """Steps, by id, that others of their op stand for."""
+    standing = {id(op) for step in steps if id(step) in known and (op := _worker(step.op))}
+    return {
+        id(step)
+        for step in steps
+        if id(step) not in known and (op := _worker(step.op)) and id(op) in standing
+    }
+
+
+def _worker(op: Op | None) -> Op | None:
+    innermost = op
+    while op and not has_formula(op.name):
+        op = op.above
+    # An op that only calls others is not what a kernel under another op did.
+    return op if op is innermost or (op and op.name not in CALLS_OTHERS) else None
+
+
+# ── Our own recordings ────────────────────────────────────────────────────────────────────────────
+
+SIZES = {"bf16": 2, "fp16": 2, "fp32": 4}
+NAIVE = ("04_a_naive_attention", "04_b_inplace_ops_attention")
+
+
+def _by_story(steps: Sequence[Step], story: Story) -> dict[int, Work]:
+    batch, heads, seq, width = story.shape
+    size, dtype = SIZES[story.dtype], story.dtype
+    scores, one = batch * heads * seq * seq, batch * heads * seq * width  # elements
+    product = Work(2 * scores * width, (2 * one + scores) * size, dtype)
+    over_scores = {
+        "mul": Work(scores, 2 * scores * size, dtype),
+        "mask": Work(scores, 2 * scores * size + seq * seq, dtype),  # the mask is of bytes
+        "softmax": Work(5 * scores, 2 * scores * size, dtype),
+        "copy": Work(0, 2 * scores * size, dtype),
+    }
+    pairs = batch * heads * seq * (seq + 1) // 2
+    attention = Work(4 * pairs * width, 4 * one * size, dtype)
+    found = {}
+    kernels = [step for step in steps if step.sort != "memset"]
+    if [step.kind for step in kernels] == ["attention"]:
+        found[id(kernels[0])] = attention
+    elif story.script in NAIVE and not story.compiled:
+        for step in kernels:
+            if step.kind == "matmul":
+                found[id(step)] = product
+            elif step.kind in over_scores:
+                found[id(step)] = over_scores[step.kind]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The work and the time of several steps."""
+
+    flop: float | None
+    bytes: float | None
+    ns: float
+    dtype: str | None  # that all compute with
+    memory: bool  # whether all bytes are the GPU's own
+
+
+def summed(steps: Iterable[Step], known: Works, others: set[int]) -> Sum | None:
+    """Of steps each of whose work and time is known; None where one's is not, memsets apart."""
+    flop: float | None = 0
+    moved: float | None = 0
+    ns: float = 0
+    dtypes = set()
+    memory = working = False
+    for step in steps:
+        if step.ns is None:
+            return None
+        ns += step.ns
+        work = known.get(id(step))
+        if work is None:
+            if step.kind == "memset" or id(step) in others:
+                continue
+            return None
+        if step.kind == "memset" and step.gpu:
+            moved = None if moved is None or work.bytes is None else moved + work.bytes
+            memory = True
+            continue
+        working = True
+        flop = None if flop is None or work.flop is None else flop + work.flop
+        moved = None if moved is None or work.bytes is None else moved + work.bytes
+        dtypes.add(work.dtype)
+        memory = memory or work.memory
+        if not work.memory:
+            memory = False
+    if not ns or not (working or moved):
+        return None
+    return Sum(flop, moved, ns, dtypes.pop() if len(dtypes) == 1 else None, memory)

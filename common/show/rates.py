@@ -1,0 +1,106 @@
+"""Rates in words: what bounds a step, how near it is, and what takes longest at which rate."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ..compare.rates import Gpu, OpRate, Rate, Rates, by_op
+from ..compare.rows import Row
+from .terminal import print_lines, print_plain
+from .words import digits, duration, percent, plural, repeats, what_ran
+
+MOST = 6  # rows of the table
+
+
+def bound_by(rate: Rate | None) -> str:
+    """memory 88 %; cache or doubtful where it is above the peak; empty where it is unknown."""
+    if rate is None or rate.bound is None or rate.share is None:
+        return ""
+    if rate.bound in ("cache", "doubtful"):
+        return rate.bound
+    return f"{rate.bound} {percent(rate.share)}"
+
+
+def show_rates(out: Console, rates: Rates, rows: Sequence[Row]) -> None:
+    """What takes longest, at which rates."""
+    found = by_op(rates, rows)
+    print_plain(out)
+    heads = ["rates", "by", "times", "total", "GFLOP", "MB", "TFLOP/s", "TB/s", "bound by"]
+    lines = []
+    for one in found[:MOST]:
+        rate = one.rate
+        work = rate and rate.work
+        count = sum(row.count for row in one.rows)
+        lines.append(
+            [
+                one.row.kind + repeats(one.row),
+                what_ran(one.row),
+                f"{count:,}",
+                duration(one.ns),
+                _amount(work and work.flop, 1e9),
+                _amount(work and work.bytes, 1e6),
+                "" if rate is None or not rate.tflops else digits(rate.tflops),
+                "" if rate is None or rate.tbs is None else digits(rate.tbs),
+                bound_by(rate) if rate else "unknown",
+            ]
+        )
+    print_lines(out, heads, lines, heads[2:8], (heads[1],))
+    if more := found[MOST:]:
+        known = sum(one.rate is not None for one in more)
+        words = f"and {plural(len(more), 'other step')}, of {known} the rate is known"
+        print_plain(out, Text(words, "dim"))
+    for line in (peaks(rates.gpu), *doubts(found, rates.gpu)):
+        if line:
+            print_plain(out, Text(line))
+
+
+def _amount(number: float | None, unit: float) -> str:
+    if number is None:
+        return ""
+    return "0" if not number else digits(number / unit) if number >= unit / 100 else "<0.01"
+
+
+def in_a_line(rates: Rates, rows: Sequence[Row]) -> str:
+    """Of a forward of few steps: 3.6 matmul, 4.2 mul … of 4.8 TB/s."""
+    bounds: dict[str, list[str]] = {"memory": [], "compute": [], "cache": []}
+    for row in rows:
+        rate = rates.of([row])
+        if rate and rate.bound in bounds:
+            number = rate.tflops if rate.bound == "compute" else rate.tbs
+            bounds[rate.bound].append(f"{row.kind} {digits(number or 0)}")
+    gpu, parts = rates.gpu, []
+    if bounds["memory"] and gpu and gpu.tbs:
+        parts.append(f"{', '.join(bounds['memory'])} of {gpu.tbs:g} TB/s")
+    if bounds["cache"] and gpu and gpu.tbs:
+        parts.append(f"{', '.join(bounds['cache'])} TB/s, above the memory's: out of the L2 cache")
+    if bounds["compute"]:
+        peaks = {r.peak_tflops for row in rows if (r := rates.of([row])) and r.bound == "compute"}
+        of = " or ".join(f"{peak:g}" for peak in sorted(p for p in peaks if p))
+        parts.append(f"{', '.join(bounds['compute'])} of {of} TFLOP/s")
+    return f"rates: {' · '.join(parts)}" if parts else ""
+
+
+def peaks(gpu: Gpu | None) -> str:
+    """What the shares are of."""
+    if gpu is None:
+        return "the GPU is unknown, and so is what bounds a step"
+    if gpu.tbs is None:
+        return f"the peaks of {gpu.name} are not known here, and so is what bounds a step"
+    known = [f"{gpu.tflops(d):g} TFLOP/s in {d}" for d in ("bf16", "tf32", "fp32") if gpu.tflops(d)]
+    return f"peaks of {gpu.name} by its data sheet: {', '.join(known)}; {gpu.tbs:g} TB/s"
+
+
+def doubts(found: Sequence[OpRate], gpu: Gpu | None) -> list[str]:
+    """Why a rate is above the peak."""
+    bounds = {one.rate.bound for one in found if one.rate}
+    lines = []
+    if "cache" in bounds and gpu and gpu.cache:
+        lines.append(
+            f"cache: faster than the memory, so out of the L2 cache, which holds {gpu.cache >> 20} MB"
+        )
+    if "doubtful" in bounds:
+        lines.append(
+            "doubtful: faster than the GPU's peak, so the shapes do not tell what was computed or moved"
+        )
+    return lines
