@@ -1,8 +1,8 @@
 """The rows of a forward with their loops folded, in as many lines as a page has room for.
 
 Rows are alike if they do the same work for the same ops: which kernel a library took for it may
-differ from turn to turn, and is told. Where even the folded rows are too many, cheap neighbours share
-a line. No row is lost: `rows_of` gives all of them back.
+differ from turn to turn, and is told. Where even the folded rows are too many, cheap neighbours
+share a line. No row is lost: `rows_of` gives all of them back.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -144,7 +144,10 @@ def in_lines(parts: Sequence[Folded[R]], room: int = ROOM) -> tuple[Folded[R], .
     if lines(parts) <= room:
         return tuple(parts)
     limits = sorted({part.ns or 0 for part in _all(parts)})
-    low, high = 0, len(limits)  # the limit is above limits[:low], and need not be above limits[high]
+    low, high = (
+        0,
+        len(limits),
+    )  # the limit is above limits[:low], and need not be above limits[high]
     while low < high:
         middle = (low + high) // 2
         if lines(_shared(parts, limits[middle])) <= room:

@@ -1,8 +1,8 @@
 """How fast the steps of a forward run, and how far that is from what the GPU can do at most.
 
 The roofline: what must be computed takes at least FLOP / peak TFLOP/s, what must be moved at least
-bytes / peak TB/s; the longer of the two bounds the step, and its share of that peak says how near the
-bound it is (S. Williams and others, "Roofline", 2009).
+bytes / peak TB/s; the longer of the two bounds the step, and its share of that peak says how near
+the bound it is (S. Williams and others, "Roofline", 2009).
 """
 
 from collections.abc import Iterable, Sequence
@@ -126,22 +126,19 @@ class Rates:
     def _rate(self, work: Sum, steps: Sequence[Step], times: int) -> Rate:
         gpu = self.gpu
         cores = _cores(work, steps)
-        return Rate(
-            work, times, gpu and gpu.tflops(cores), gpu and gpu.tbs, gpu and gpu.cache
-        )
+        return Rate(work, times, gpu and gpu.tflops(cores), gpu and gpu.tbs, gpu and gpu.cache)
 
 
 def _cores(work: Sum, steps: Sequence[Step]) -> str | None:
     """By which of the GPU's peaks it is measured. What is no matmul runs on CUDA cores, which
     compute in fp32 whatever is stored; fp32 on Tensor Cores is tf32."""
-    mains = [step for step in steps if step.kind != "memset"]
-    if not any(step.kind in MAY_USE_TENSOR_CORES for step in mains):
+    mains = [step for step in steps if step.kind in MAY_USE_TENSOR_CORES]
+    if not mains:
         return "fp32"
     if work.dtype != "fp32":
         return work.dtype
-    longest = max(mains, key=lambda step: step.ns or 0)
-    uses = longest.kernel.tensor_cores if longest.kernel else None
-    return {True: "tf32", False: "fp32", None: None}[uses]
+    uses = {step.kernel.tensor_cores for step in mains if step.kernel}
+    return "tf32" if True in uses else "fp32" if uses == {False} else None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ..read.observe import Observation, Op, Step, Trail, wrappers
 
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A line of the picture: one step, or several that belong together."""
@@ -136,9 +137,7 @@ def parse_guess(text: str) -> tuple[str, ...]:
 def align(guess: Sequence[str], seen: Sequence[Row]) -> list[Pair]:
     """Lay the guess beside the rows, in order, so that as many as possible agree."""
     pairs = _align(guess, [row.kind for row in seen])
-    return [
-        Pair(None if i is None else guess[i], None if j is None else seen[j]) for i, j in pairs
-    ]
+    return [Pair(None if i is None else guess[i], None if j is None else seen[j]) for i, j in pairs]
 
 
 _BITS = 1 << 30  # of a table, at the most
@@ -176,9 +175,7 @@ def _pieces(
         return _backtrack(left, right, i, i_end, j, j_end)
     middle = (i + i_end) // 2
     before = _lengths(_rows_of_bits(left[i:middle], right[j:j_end])[-1], j_end - j)
-    after = _lengths(
-        _rows_of_bits(left[middle:i_end][::-1], right[j:j_end][::-1])[-1], j_end - j
-    )
+    after = _lengths(_rows_of_bits(left[middle:i_end][::-1], right[j:j_end][::-1])[-1], j_end - j)
     cut = max(range(j_end - j + 1), key=lambda n: before[n] + after[j_end - j - n])
     return _pieces(left, right, i, middle, j, j + cut) + _pieces(
         left, right, middle, i_end, j + cut, j_end
@@ -267,7 +264,5 @@ def differences(a: Observation, b: Observation) -> list[Difference]:
     """Two recordings step by step."""
     left, right = rows(a.steps), rows(b.steps)
     pairs = _align([row.kind for row in left], [row.kind for row in right])
-    sides = [
-        (None if i is None else left[i], None if j is None else right[j]) for i, j in pairs
-    ]
+    sides = [(None if i is None else left[i], None if j is None else right[j]) for i, j in pairs]
     return [Difference(row, x, y) for x, y in sides if (row := x or y)]

@@ -101,8 +101,8 @@ class _Folder:
         return tuple(self._with_deviations())
 
     def _fold_shortest(self) -> bool:
-        """Fold all repeats of the shortest period that has one. Of a long sequence a sample is asked
-        for periods first: most often it has them all."""
+        """Fold all repeats of the shortest period that has one. Of a long sequence a sample is
+        asked for periods first: most often it has them all."""
         length = len(self._tokens)
         samples = [range(0, length, length // SAMPLES), range(1)] if length > LONG else [range(1)]
         for starts in samples:

@@ -1,10 +1,10 @@
 """What the steps of a forward compute and move: by their ops' shapes, or by the recording's own.
 
-A step's work is that of the innermost op around its launch of which a formula is known. Where one op
-launches several kernels (a memset before a matmul, the change of a layout before a convolution) the
-longest stands for it. Our own recordings tell the shape of q, k and v, but not of every op: there the
-five lines of naive attention are told apart by their ops and order, and any attention kernel by its
-kind.
+A step's work is that of the innermost op around its launch of which a formula is known. Where one
+op launches several kernels (a memset before a matmul, the change of a layout before a convolution)
+the longest stands for it. Our own recordings tell the shape of q, k and v, but not of every op:
+there the five lines of naive attention are told apart by their kinds, and an attention kernel that
+does it all is known by its own.
 """
 
 from collections import defaultdict

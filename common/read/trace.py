@@ -919,9 +919,7 @@ class _Events:
     def _shape_ops(self) -> None:
         for number, shapes in self._op_shapes.items():
             op = self.ops[number]
-            self.ops[number] = Shaped(
-                op.name, op.start, op.end, op.thread, op.external, shapes
-            )
+            self.ops[number] = Shaped(op.name, op.start, op.end, op.thread, op.external, shapes)
         self._op_shapes = {}
 
     def _nodes(self) -> Iterator[Node]:

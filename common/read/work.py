@@ -1,15 +1,14 @@
 """What an op must compute and move, from the shapes of its inputs.
 
-How to read this file: `work_of` looks its op up in `FORMULAS`. A formula counts what the result needs
-and no more: every input read once, the output written once, each element of a broadcast or expanded
-tensor once. Kernels move more where caches do not help; so a rate made of these bytes is one of useful
-bytes, and one above the memory's peak says that the data came from a cache, or that the shapes do not
-tell.
+How to read this file: `work_of` looks its op up in `FORMULAS`. A formula counts what the result
+needs and no more: every input read once, the output written once, each element of a broadcast or
+expanded tensor once. Kernels move more where caches do not help, so a rate is one of useful bytes;
+one above the memory's peak says that the data came from a cache, or that the shapes do not tell.
 
     matmul          2·M·N·K: a multiplication and an addition for each product; 1 for each bias
     attention       two matmuls, of the pairs of query and key that a causal mask leaves; backward
                     five: the scores again, and dV, dP, dQ, dK (Dao, "FlashAttention-2", 2023)
-    convolution     2 · outputs · input channels of a group · size of the kernel; each gradient again
+    convolution     2 · outputs · input channels of a group · size of the kernel; so each gradient
     normalization   for each element: mean 1, variance 3, normalise 2, weight 1, bias 1
     softmax         for each element 5: maximum, subtract, exp, add, divide
     elementwise     1 for each element of the result, whatever the function
@@ -80,7 +79,9 @@ class Tensor:
         """Of what is in memory: along an expanded dimension there is one element."""
         if len(self.strides) != len(self.shape):
             return self.elements * self.size
-        there = (n if stride or not n else 1 for n, stride in zip(self.shape, self.strides, strict=True))
+        there = (
+            n if stride or not n else 1 for n, stride in zip(self.shape, self.strides, strict=True)
+        )
         return math.prod(there) * self.size
 
 
@@ -98,7 +99,9 @@ class Inputs:
     strides: list[Any]
 
     def is_tensor(self, at: int) -> bool:
-        return at < len(self.types) and self.types[at] in TYPES and _sizes(self.dims[at]) is not None
+        return (
+            at < len(self.types) and self.types[at] in TYPES and _sizes(self.dims[at]) is not None
+        )
 
     def tensor(self, at: int, rank: int | None = None) -> Tensor:
         if not self.is_tensor(at):
@@ -386,7 +389,7 @@ def _conv_backward(inputs: Inputs) -> Work:
 
 
 def _norm(each: int, weight: int, bias: int | None = None, training: int | None = None) -> Formula:
-    """`each`: operations an element without weight and bias; in evaluation batch norm only scales."""
+    """`each`: operations an element, without weight and bias. Batch norm evaluated only scales."""
 
     def formula(inputs: Inputs) -> Work:
         x = inputs.tensor(0)
@@ -445,8 +448,8 @@ def _reduce(size: int | None = None) -> Formula:
 
 
 def _elementwise(size: int | None = None, each: int = 1) -> Formula:
-    """Of all tensors among the inputs, broadcast to one shape; the result has the type of the widest
-    that is no single number, or `size` bytes an element."""
+    """Of all tensors among the inputs, broadcast to one shape; the result has the type of the
+    widest that is no single number, or `size` bytes an element."""
 
     def formula(inputs: Inputs) -> Work:
         tensors = inputs.tensors
@@ -510,7 +513,8 @@ def _gather(inputs: Inputs) -> Work:
 _UNARY = """
     abs neg exp log log2 log10 log1p expm1 sqrt rsqrt square reciprocal sin cos tan tanh sigmoid erf
     erfc floor ceil round trunc sign relu gelu silu mish elu selu leaky_relu hardtanh hardswish
-    hardsigmoid softplus log_sigmoid relu6 clamp clamp_min clamp_max bitwise_not tril triu nan_to_num
+    hardsigmoid softplus log_sigmoid relu6 clamp clamp_min clamp_max bitwise_not tril triu
+    nan_to_num
 """
 _BINARY = """
     add sub rsub mul div true_divide pow maximum minimum fmod remainder atan2 bitwise_and bitwise_or

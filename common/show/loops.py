@@ -101,9 +101,7 @@ def _b(row: Difference) -> Row | None:
     return row.b
 
 
-def _lines(
-    parts: Sequence[Folded[R]], one: Callable[[Folded[R]], Cells]
-) -> Iterator[Cells]:
+def _lines(parts: Sequence[Folded[R]], one: Callable[[Folded[R]], Cells]) -> Iterator[Cells]:
     for _, cells in _marked(parts, one, lambda part: ""):
         yield cells
 

@@ -48,7 +48,7 @@ def show_rates(out: Console, rates: Rates, rows: Sequence[Row]) -> None:
     print_lines(out, heads, lines, heads[2:8], (heads[1],))
     if more := found[MOST:]:
         known = sum(one.rate is not None for one in more)
-        words = f"and {plural(len(more), 'other step')}, of {known} the rate is known"
+        words = f"and {plural(len(more), 'other')}; of {known} the rate is known"
         print_plain(out, Text(words, "dim"))
     for line in (peaks(rates.gpu), *doubts(found, rates.gpu)):
         if line:
@@ -97,10 +97,12 @@ def doubts(found: Sequence[OpRate], gpu: Gpu | None) -> list[str]:
     lines = []
     if "cache" in bounds and gpu and gpu.cache:
         lines.append(
-            f"cache: faster than the memory, so out of the L2 cache, which holds {gpu.cache >> 20} MB"
+            "cache: faster than the memory, so out of the L2 cache, which holds "
+            f"{gpu.cache >> 20} MiB"
         )
     if "doubtful" in bounds:
         lines.append(
-            "doubtful: faster than the GPU's peak, so the shapes do not tell what was computed or moved"
+            "doubtful: faster than the GPU's peak, so the shapes do not tell what was computed or "
+            "moved"
         )
     return lines

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..cli import shown, typed, visible
+from ..compare.advice import top_of_region
 from ..compare.claims import Answered
 from ..compare.compared import Compared
 from ..compare.graphs import eager_steps, has_graph
@@ -22,6 +23,7 @@ from ..read.op_names import chain, said
 from .loops import show_folded, show_folded_difference
 from .rates import bound_by, in_a_line, show_rates
 from .terminal import print_lines, print_plain
+from .top import show_top
 from .warnings import trust, warnings
 from .words import (
     headline,
@@ -47,6 +49,8 @@ def show(out: Console, compared: Compared, every_step: bool = False) -> None:
     print_plain(out, Text(f"{headline(seen)}\n", "bold"))
     if line := trust(seen.linked):
         print_plain(out, Text(f"how far to trust it: {line}\n", "yellow"))
+    if not compared.guessed:  # whoever guesses shall look first
+        show_top(out, top_of_region(seen))
     rates = Rates(seen.steps, seen)
     _show_steps(out, compared, rates, every_step)
     common = seen.steps[0].path[: seen.wrappers] if seen.wrappers else ()
@@ -56,9 +60,7 @@ def show(out: Console, compared: Compared, every_step: bool = False) -> None:
         print_plain(out, Text("\nfor it, on autograd threads\n", "bold"))
         others = rows(seen.other_steps)
         rates_of_others = Rates(seen.other_steps, seen)
-        _show_rows(
-            out, seen, others, wrappers(seen.other_steps), rates_of_others, every_step
-        )
+        _show_rows(out, seen, others, wrappers(seen.other_steps), rates_of_others, every_step)
         show_rates_of(out, rates_of_others, others, every_step)
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
@@ -90,9 +92,7 @@ def _show_steps(out: Console, compared: Compared, rates: Rates, every_step: bool
     show_rates_of(out, rates, shown_rows, every_step)
 
 
-def show_rates_of(
-    out: Console, rates: Rates, shown_rows: Sequence[Row], every_step: bool
-) -> None:
+def show_rates_of(out: Console, rates: Rates, shown_rows: Sequence[Row], every_step: bool) -> None:
     if not rates.by_shapes:
         return
     if len(shown_rows) > FEW_ROWS or every_step:
@@ -264,9 +264,7 @@ def answers(claims: Answered) -> Table:
 # ── Two recordings ────────────────────────────────────────────────────────────────────────────────
 
 
-def show_difference(
-    out: Console, a: Observation, b: Observation, every_step: bool = False
-) -> None:
+def show_difference(out: Console, a: Observation, b: Observation, every_step: bool = False) -> None:
     """Two recordings side by side, step by step; loops folded, unless `every_step` is asked for."""
     print_plain(out, Text(f"A  {headline(a)}\nB  {headline(b)}\n", "bold"))
     whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]

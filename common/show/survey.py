@@ -8,12 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ..cli import shown
+from ..compare.advice import top_of_trace
 from ..read.communication import Moved
 from ..read.kernel_names import brief, decode
 from ..read.op_names import culprit
 from ..read.survey import Survey
 from ..read.usage import Usage
 from .terminal import print_plain
+from .top import show_top
 from .warnings import survey_warnings, trust
 from .words import by_time, duration, percent, plural, time_of_gpu
 
@@ -27,6 +29,7 @@ def show_survey(out: Console, seen: Survey) -> None:
     print_plain(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
     if line := trust(seen.linked):
         print_plain(out, Text(f"how far to trust it: {line}", "yellow"))
+    show_top(out, top_of_trace(seen.linked, seen.usage))
     if seen.steps:
         print_plain(out, Text(_profiler_steps(seen)))
     if seen.labels:
