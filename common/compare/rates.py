@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from ..read.kinds import MAY_USE_TENSOR_CORES
+from ..read.linked import Linked
 from ..read.observe import Observation, Step
-from ..read.rates import Sum, siblings, summed, works
+from ..read.rates import Sum, siblings, summed, works, works_of_ops
 from ..read.trace import Trace
 from .facts import L2_BYTES, PEAK_TBS, PEAK_TFLOPS
 from .rows import Row
@@ -124,9 +125,12 @@ class Rates:
         return self._rate(work, steps, max(times, 1))
 
     def _rate(self, work: Sum, steps: Sequence[Step], times: int) -> Rate:
-        gpu = self.gpu
         cores = _cores(work, steps)
-        return Rate(work, times, gpu and gpu.tflops(cores), gpu and gpu.tbs, gpu and gpu.cache)
+        return Rate(work, times, *_peaks(self.gpu, cores))
+
+
+def _peaks(gpu: Gpu | None, cores: str | None) -> tuple[float | None, float | None, int | None]:
+    return (gpu.tflops(cores), gpu.tbs, gpu.cache) if gpu else (None, None, None)
 
 
 def _cores(work: Sum, steps: Sequence[Step]) -> str | None:
@@ -139,6 +143,24 @@ def _cores(work: Sum, steps: Sequence[Step]) -> str | None:
         return work.dtype
     uses = {step.kernel.tensor_cores for step in mains if step.kernel}
     return "tf32" if True in uses else "fp32" if uses == {False} else None
+
+
+def rates_of_ops(linked: Linked) -> list[tuple[str, Rate]]:
+    """Of a whole trace by op, those that took longest first."""
+    gpu = gpu_of(linked.trace)
+    found = []
+    for op in works_of_ops(linked):
+        if not op.ns:
+            continue
+        dtype = op.dtypes.copy().pop() if len(op.dtypes) == 1 else None
+        cores = dtype
+        if not op.kinds & MAY_USE_TENSOR_CORES:
+            cores = "fp32"
+        elif dtype == "fp32":
+            cores = "tf32" if True in op.cores else "fp32" if op.cores == {False} else None
+        work = Sum(op.flop, op.bytes, op.ns, dtype, True)
+        found.append((op.name, Rate(work, op.runs, *_peaks(gpu, cores))))
+    return found
 
 
 @dataclass(frozen=True)

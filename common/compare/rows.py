@@ -66,7 +66,7 @@ def rows(steps: Sequence[Step]) -> list[Row]:
         run = tuple(same_op)
         work = [step for step in run if step.kind != "memset"]
         kinds = {step.kind for step in work}
-        outer = op and op.trail
+        outer = op.trail if op else None
         if op and len(work) >= LONG_RUN and len(kinds) > 1:
             found.append(Row(_kind_of_group(op, work), run, op.name, outer))
             continue

@@ -188,17 +188,18 @@ class _Folder:
         while at < len(tokens):
             part, token = _part([nodes[at]]), tokens[at]
             at += 1
-            if isinstance(part, Loop):
-                deviations = []
-                while again := self._next_stretch(token, at):
-                    deviating = tuple(_part([node]) for node in nodes[at:again])
-                    deviations.append(Deviation(part.turns, deviating))
-                    more = _part([nodes[again]])
-                    assert isinstance(more, Loop)
-                    part = _joined(part, more)
-                    at = again + 1
-                part = Loop(part.body, part.counts, tuple(deviations))
-            yield part
+            if not isinstance(part, Loop):
+                yield part
+                continue
+            deviations = []
+            while again := self._next_stretch(token, at):
+                deviating = tuple(_part([node]) for node in nodes[at:again])
+                deviations.append(Deviation(part.turns, deviating))
+                more = _part([nodes[again]])
+                assert isinstance(more, Loop)
+                part = Loop(tuple(map(_joined, part.body, more.body)), part.counts + more.counts)
+                at = again + 1
+            yield Loop(part.body, part.counts, tuple(deviations))
 
     def _next_stretch(self, loop: int, at: int) -> int:
         """Where the same loop goes on, if all that stands before is one deviating turn; else 0."""

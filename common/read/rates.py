@@ -8,12 +8,16 @@ does it all is known by its own.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..story import Story
-from .kinds import CALLS_OTHERS
+from .kernel_names import decode
+from .kinds import CALLS_OTHERS, MAY_USE_TENSOR_CORES
+from .linked import Linked
 from .observe import Op, Step
+from .trace import Span
+from .ways import Event, Ways, events
 from .work import Work, has_formula, work_of, work_of_copy
 
 Works = Mapping[int, Work]  # by a step's id
@@ -130,3 +134,71 @@ def summed(steps: Iterable[Step], known: Works, others: set[int]) -> Sum | None:
     if not ns or not (working or moved):
         return None
     return Sum(flop, moved, ns, dtypes.pop() if len(dtypes) == 1 else None, memory)
+
+
+# ── A whole trace ─────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class OpWork:
+    """What all runs of an op did on the GPU, with what they launched there."""
+
+    name: str
+    runs: int = 0
+    flop: float | None = 0
+    bytes: float | None = 0
+    ns: int = 0
+    dtypes: set[str | None] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
+    cores: set[bool | None] = field(default_factory=set)  # of kernels that may use Tensor Cores
+
+
+def works_of_ops(linked: Linked) -> list[OpWork]:
+    """Of each op with a formula and recorded shapes; those that took longest first. Runs without a
+    known work are left out, with their time."""
+    if not any(op.shapes for op in linked.trace.ops):
+        return []
+    found: dict[str, OpWork] = {}
+    run: tuple | None = None
+    for one in sorted(_with_worker(linked), key=_run):
+        thread, index, span, event = one
+        work = work_of(span.name, span.shapes)
+        if work is None:
+            continue
+        its = found.get(span.name) or found.setdefault(span.name, OpWork(span.name))
+        its.ns += event.event.duration or 0
+        its.kinds.add(event.kind)
+        if event.event.sort == "kernel" and event.kind in MAY_USE_TENSOR_CORES:
+            its.cores.add(decode(event.event.name).tensor_cores)
+        if run != (thread, index):
+            run = thread, index
+            its.runs += 1
+            its.flop = None if its.flop is None or work.flop is None else its.flop + work.flop
+            its.bytes = None if its.bytes is None or work.bytes is None else its.bytes + work.bytes
+            its.dtypes.add(work.dtype)
+    return sorted(found.values(), key=lambda one: (-one.ns, one.name))
+
+
+def _run(one: tuple[int, int, Span, Event]) -> tuple[int, int]:
+    return one[0], one[1]
+
+
+def _with_worker(linked: Linked) -> Iterator[tuple[int, int, Span, Event]]:
+    """Kernels with the op whose work theirs is: (thread's number, op's index, op, kernel)."""
+    threads = {thread: number for number, thread in enumerate(linked.lanes.ops)}
+    workers: dict[tuple[int, int], int] = {}
+    for event in events(linked, Ways()):
+        if event.op < 0 or event.thread is None or event.event.sort != "kernel":
+            continue
+        spans = linked.lanes.ops[event.thread]
+        number = threads[event.thread]
+        key = number, event.op
+        if (index := workers.get(key)) is None:
+            index = event.op
+            while index >= 0 and not has_formula(spans.spans[index].name):
+                index = spans.parents[index]
+            if index != event.op and index >= 0 and spans.spans[index].name in CALLS_OTHERS:
+                index = -1
+            workers[key] = index
+        if index >= 0:
+            yield number, index, spans.spans[index], event

@@ -15,17 +15,25 @@ Cells = list[str]
 RUNG = "│ "  # stands before what a loop holds
 
 
-def show_folded(
-    out: Console,
+COLUMNS = ("times", "mean", "total", "share")
+
+
+def show_folded(out: Console, table: tuple[Cells, list[Cells]]) -> None:
+    heads, lines = table
+    print_lines(out, heads, lines, COLUMNS, (heads[-1], heads[1]))
+
+
+def folded_table(
     parts: Sequence[Folded[Row]],
     on_gpu: bool,
     launched_by: Callable[[Row], str],
     bound_by: Callable[[Sequence[Row]], str] = lambda rows: "",
-) -> None:
-    """Each line with its times, mean, total and share; those of a loop stand below its own."""
+) -> tuple[Cells, list[Cells]]:
+    """Heads, and each line with its times, mean, total and share; those of a loop stand below its
+    own."""
     whole = total(row.ns for row in rows_of(parts))
     heads = ["on the GPU", "kernel"] if on_gpu else ["on the CPU", "op"]
-    heads += ["times", "mean", "total", "share", "bound by"]
+    heads += [*COLUMNS, "bound by"]
     heads.append("launched by" if on_gpu else "called by")
 
     def numbers(ns: float | None, turns: int) -> Cells:
@@ -49,8 +57,7 @@ def show_folded(
     if not any(line[6] for line in lines):
         heads.pop(6)
         lines = [line[:6] + line[7:] for line in lines]
-    columns = ("times", "mean", "total", "share")
-    print_lines(out, heads, lines, columns, (heads[-1], heads[1]))
+    return heads, lines
 
 
 def show_folded_difference(

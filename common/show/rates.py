@@ -7,10 +7,12 @@ from rich.text import Text
 
 from ..compare.rates import Gpu, OpRate, Rate, Rates, by_op
 from ..compare.rows import Row
+from ..read.op_names import said
 from .terminal import print_lines, print_plain
 from .words import digits, duration, percent, plural, repeats, what_ran
 
 MOST = 6  # rows of the table
+MOST_OPS = 10
 
 
 def bound_by(rate: Rate | None) -> str:
@@ -23,36 +25,80 @@ def bound_by(rate: Rate | None) -> str:
 
 
 def show_rates(out: Console, rates: Rates, rows: Sequence[Row]) -> None:
-    """What takes longest, at which rates."""
+    """What takes longest in a forward, at which rates."""
     found = by_op(rates, rows)
+    known = sum(one.rate is not None for one in found[MOST:])
+    _show(out, HEADS, step_lines(found[:MOST]), len(found) - MOST, known)
+    _explain(out, [one.rate for one in found if one.rate], rates.gpu)
+
+
+def step_lines(found: Sequence[OpRate]) -> list[list[str]]:
+    """For HEADS and RATES."""
+    return [
+        [
+            one.row.kind + repeats(one.row),
+            what_ran(one.row),
+            f"{sum(row.count for row in one.rows):,}",
+            duration(one.ns),
+            *_cells(one.rate),
+        ]
+        for one in found
+    ]
+
+
+def show_op_rates(out: Console, found: Sequence[tuple[str, Rate]], gpu: Gpu | None) -> None:
+    """The ops of a whole trace that take longest, at which rates."""
+    more = len(found) - MOST_OPS
+    _show(out, OP_HEADS, op_lines(found[:MOST_OPS]), more, more)
+    _explain(out, [rate for _, rate in found], gpu)
+
+
+def op_lines(found: Sequence[tuple[str, Rate]]) -> list[list[str]]:
+    """For OP_HEADS and RATES."""
+    return [
+        [said(name), f"{rate.times:,}", duration(rate.work.ns), *_cells(rate)]
+        for name, rate in found
+    ]
+
+
+HEADS = ["rates", "by", "times", "total"]
+OP_HEADS = ["rates, by op", "times", "GPU"]
+RATES = ["GFLOP", "MB", "TFLOP/s", "TB/s"]
+
+
+def _show(
+    out: Console, heads: Sequence[str], lines: Sequence[Sequence[str]], more: int, known: int
+) -> None:
     print_plain(out)
-    heads = ["rates", "by", "times", "total", "GFLOP", "MB", "TFLOP/s", "TB/s", "bound by"]
-    lines = []
-    for one in found[:MOST]:
-        rate = one.rate
-        work = rate and rate.work
-        count = sum(row.count for row in one.rows)
-        lines.append(
-            [
-                one.row.kind + repeats(one.row),
-                what_ran(one.row),
-                f"{count:,}",
-                duration(one.ns),
-                _amount(work and work.flop, 1e9),
-                _amount(work and work.bytes, 1e6),
-                "" if rate is None or not rate.tflops else digits(rate.tflops),
-                "" if rate is None or rate.tbs is None else digits(rate.tbs),
-                bound_by(rate) if rate else "unknown",
-            ]
-        )
-    print_lines(out, heads, lines, heads[2:8], (heads[1],))
-    if more := found[MOST:]:
-        known = sum(one.rate is not None for one in more)
-        words = f"and {plural(len(more), 'other')}; of {known} the rate is known"
+    first = 1 + (heads[1] == "by")
+    numbers = [*heads[first:], *RATES]
+    print_lines(out, [*heads, *RATES, "bound by"], lines, numbers, (heads[first - 1],))
+    if more > 0:
+        words = f"and {plural(more, 'other')}" + ("" if known == more else f"; of {known} known")
         print_plain(out, Text(words, "dim"))
-    for line in (peaks(rates.gpu), *doubts(found, rates.gpu)):
-        if line:
-            print_plain(out, Text(line))
+
+
+def _cells(rate: Rate | None) -> list[str]:
+    """GFLOP, MB, TFLOP/s, TB/s, bound by."""
+    if rate is None:
+        return ["", "", "", "", "unknown"]
+    return [
+        _amount(rate.work.flop, 1e9),
+        _amount(rate.work.bytes, 1e6),
+        digits(rate.tflops) if rate.tflops else "",
+        "" if rate.tbs is None else digits(rate.tbs),
+        bound_by(rate),
+    ]
+
+
+def _explain(out: Console, found: Sequence[Rate], gpu: Gpu | None) -> None:
+    """What the shares are of, and why any is above the peak."""
+    for line in notes(found, gpu):
+        print_plain(out, Text(line))
+
+
+def notes(found: Sequence[Rate], gpu: Gpu | None) -> list[str]:
+    return [peaks(gpu), *doubts(found, gpu)]
 
 
 def _amount(number: float | None, unit: float) -> str:
@@ -91,9 +137,9 @@ def peaks(gpu: Gpu | None) -> str:
     return f"peaks of {gpu.name} by its data sheet: {', '.join(known)}; {gpu.tbs:g} TB/s"
 
 
-def doubts(found: Sequence[OpRate], gpu: Gpu | None) -> list[str]:
+def doubts(found: Sequence[Rate], gpu: Gpu | None) -> list[str]:
     """Why a rate is above the peak."""
-    bounds = {one.rate.bound for one in found if one.rate}
+    bounds = {rate.bound for rate in found}
     lines = []
     if "cache" in bounds and gpu and gpu.cache:
         lines.append(

@@ -20,7 +20,7 @@ from ..compare.rows import Difference, Pair, Row, differences, rows
 from ..read.known import total
 from ..read.observe import Observation, wrappers
 from ..read.op_names import chain, said
-from .loops import show_folded, show_folded_difference
+from .loops import folded_table, show_folded, show_folded_difference
 from .rates import bound_by, in_a_line, show_rates
 from .terminal import print_lines, print_plain
 from .top import show_top
@@ -36,6 +36,7 @@ from .words import (
     what_ran,
 )
 
+LINES_OF_RATES = 9
 MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "not visible": ("–", "yellow")}
 
 
@@ -118,10 +119,16 @@ def _show_rows(
     if every_step:
         _print_rows(out, seen, shown_rows, level, rates)
         return
-    parts = in_lines(folded(shown_rows), ROOM - 9 * rates.by_shapes)
-    show_folded(
-        out,
-        parts,
+    room = ROOM - LINES_OF_RATES * rates.by_shapes
+    show_folded(out, table_of_steps(seen, shown_rows, level, rates, room))
+
+
+def table_of_steps(
+    seen: Observation, shown_rows: Sequence[Row], level: int, rates: Rates, room: int = ROOM
+) -> tuple[list[str], list[list[str]]]:
+    """Heads and lines of a forward's steps, their loops folded, in `room` lines at the most."""
+    return folded_table(
+        in_lines(folded(shown_rows), room),
         seen.on_gpu,
         lambda row: launched_by(row, level),
         lambda same: bound_by(rates.of(same)),

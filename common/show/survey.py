@@ -9,11 +9,13 @@ from rich.text import Text
 
 from ..cli import shown
 from ..compare.advice import top_of_trace
+from ..compare.rates import gpu_of, rates_of_ops
 from ..read.communication import Moved
 from ..read.kernel_names import brief, decode
 from ..read.op_names import culprit
 from ..read.survey import Survey
 from ..read.usage import Usage
+from .rates import show_op_rates
 from .terminal import print_plain
 from .top import show_top
 from .warnings import survey_warnings, trust
@@ -43,6 +45,8 @@ def show_survey(out: Console, seen: Survey) -> None:
     if seen.ops:
         print_plain(out)
         print_plain(out, _ops(seen))
+    if rates := rates_of_ops(seen.linked):
+        show_op_rates(out, rates, gpu_of(seen.trace))
     if seen.communication:
         print_plain(out)
         print_plain(out, _communication(seen.communication))
