@@ -16,7 +16,9 @@ from ..read.known import total
 FEW_ROWS = 24  # so many are shown as they are
 ROOM = 36  # lines of a picture
 
-BEGINS = ("normalization", "conv", "embedding")  # kinds with which a layer or a block begins
+# Kinds with which a layer or a block begins, and those with which it ends.
+BEGINS = ("normalization", "conv", "embedding")
+ENDS = ("add", "activation")
 
 
 class Measured(Protocol):
@@ -112,9 +114,11 @@ def rows_of(parts: Iterable[Folded[R]]) -> Iterator[R]:
 def folded(rows: Sequence[R]) -> tuple[Folded[R], ...]:
     """The rows, their repetitions folded."""
 
-    def begins(at: int) -> bool:
+    def begins(at: int) -> int:
         kind = rows[at].kind
-        return kind in BEGINS and (not at or rows[at - 1].kind not in BEGINS)
+        if kind in BEGINS and (not at or rows[at - 1].kind != kind):
+            return 2
+        return 0 if kind in ENDS else 1
 
     return tuple(_part(part, rows) for part in fold.fold([row.key for row in rows], begins))
 

@@ -71,11 +71,12 @@ def places(parts: Sequence[Part]) -> Iterator[int]:
 
 
 def fold(
-    sequence: Sequence[Hashable], begins: Callable[[int], bool] = lambda at: False
+    sequence: Sequence[Hashable], begins: Callable[[int], int] = lambda at: 1
 ) -> tuple[Part, ...]:
     """The sequence with its repetitions folded. A stretch that holds a part of a turn more may be
-    cut into turns in several ways: they begin at the first element for which `begins`, asked with
-    its index, is true, else at the first of all."""
+    cut into turns in several ways. `begins` says of an element, by its index, how well a turn
+    begins with it: 2 well, 1 perhaps, 0 badly. The first of the best is taken; if all are bad, one
+    turn is given up for a good one."""
     return _Folder(sequence, begins).folded()
 
 
@@ -84,7 +85,7 @@ _Node: TypeAlias = "int | tuple[int, list[_Node]]"
 
 
 class _Folder:
-    def __init__(self, sequence: Sequence[Hashable], begins: Callable[[int], bool]) -> None:
+    def __init__(self, sequence: Sequence[Hashable], begins: Callable[[int], int]) -> None:
         numbers: dict[Hashable, int] = {}
         self._tokens = [numbers.setdefault(one, len(numbers)) for one in sequence]
         self._nodes: list[_Node] = list(range(len(self._tokens)))
@@ -151,19 +152,19 @@ class _Folder:
         return at + shift, period, (length - shift) // period
 
     def _beginning(self, at: int, length: int, period: int) -> int:
-        """How far into a stretch its first turn begins: like the whole sequence, else where that is
-        natural, if need be with one turn less, else at once."""
-        spare = length % period
-        firsts = [_first(node) for node in self._nodes[at : at + period]]
-        head, turns = self._tokens[0], length // period
+        """How far into a stretch its first turn begins: like the whole sequence, else where that
+        is best."""
+        spare, turns = length % period, length // period
+        head = self._tokens[0]
         if at and self._tokens.count(head) <= turns + 1:  # once a turn, and nowhere else
             for shift in range(spare + 1):
                 if self._tokens[at + shift] == head:
                     return shift
-        natural = [shift for shift, first in enumerate(firsts) if self._begins(first)]
-        if natural and (natural[0] <= spare or length >= 3 * period):
-            return natural[0]
-        return 0
+        well = [self._begins(_first(node)) for node in self._nodes[at : at + period]]
+        best = max(well[: spare + 1])
+        if not best and turns > 2:
+            best = max(well)
+        return well.index(best)
 
     def _replace(self, runs: list[tuple[int, int, int]]) -> None:
         """A loop in the place of each stretch."""

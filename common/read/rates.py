@@ -45,7 +45,11 @@ def works(steps: Sequence[Step], story: Story | None) -> dict[int, Work]:
 
 def siblings(steps: Sequence[Step], known: Works) -> set[int]:
     """Steps, by id, that others of their op stand for."""
-    standing = {id(op) for step in steps if id(step) in known and (op := _worker(step.op))}
+    standing = {
+        id(op)
+        for step in steps
+        if id(step) in known and step.sort in ("kernel", "op") and (op := _worker(step.op))
+    }
     return {
         id(step)
         for step in steps

@@ -99,9 +99,9 @@ class Inputs:
     strides: list[Any]
 
     def is_tensor(self, at: int) -> bool:
-        return (
-            at < len(self.types) and self.types[at] in TYPES and _sizes(self.dims[at]) is not None
-        )
+        if at >= len(self.types) or not isinstance(kind := self.types[at], str):
+            return False
+        return kind in TYPES and _sizes(self.dims[at]) is not None
 
     def tensor(self, at: int, rank: int | None = None) -> Tensor:
         if not self.is_tensor(at):

@@ -73,7 +73,7 @@ def roofline(found: Sequence[tuple[str, Rate]]) -> str:
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDE - RIGHT}"/>')
         parts.append(_words(LEFT - 8, y + 4, f"{10.0**power:g}", "end"))
     parts.append(_words((LEFT + WIDE - RIGHT) / 2, HIGH - 8, "FLOP for a byte", "middle"))
-    parts.append(_words(LEFT, TOP - 4, "TFLOP/s", "end"))
+    parts.append(_words(LEFT + 4, TOP - 4, "TFLOP/s"))
     end = 10.0**high_x
     for roof in roofs:
         knee = roof / slope
