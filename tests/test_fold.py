@@ -134,6 +134,7 @@ def test_where_turns_begin():
 @pytest.mark.parametrize("kind", ["layers", "random", "different", "equal"])
 def test_time_is_in_proportion_to_the_length(kind):
     """Ten times as many take no more than some twenty times as long."""
+
     def made(count):
         rng = random.Random(1)
         return {

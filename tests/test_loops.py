@@ -1,4 +1,4 @@
-"""A forward's rows with their loops folded, in so many lines; on real recordings of whole models."""
+"""A forward's rows with their loops folded, in so many lines; also of real models."""
 
 import pytest
 from build import FLASH, NVJET, ROOT, forward, trace, write
@@ -83,8 +83,10 @@ def test_which_kernel_a_library_takes_may_differ_from_turn_to_turn(tmp_path):
     steps = [
         step
         for turn in range(6)
-        for step in (("linear addmm", NVJET if turn % 2 else "ampere_sgemm_128x64_tn", 9),
-                     ("gelu", "k", 1))  # fmt: skip
+        for step in (
+            ("linear addmm", NVJET if turn % 2 else "ampere_sgemm_128x64_tn", 9),
+            ("gelu", "k", 1),
+        )  # fmt: skip
     ]
     [loop] = folded(rows(look(tmp_path, forward(100, *steps)).steps))
     assert loop.counts == (6,) and len({row.main.name for row in loop.body[0].rows}) == 2
@@ -107,5 +109,7 @@ def test_cheap_neighbours_share_a_line_the_dear_keep_theirs(tmp_path):
 
 def test_a_thousand_different_steps_fit_too(tmp_path):
     steps = [(f"op{n}", f"k{n}", 1 + n % 7) for n in range(300)]
-    parts = in_lines(folded(rows(observe(read(write(tmp_path, trace(forward(100, *steps))))).steps)))
+    parts = in_lines(
+        folded(rows(observe(read(write(tmp_path, trace(forward(100, *steps))))).steps))
+    )
     assert lines(parts) <= ROOM and sum(part.count for part in parts) == 300

@@ -1,6 +1,7 @@
 """FLOP and bytes of an op from its shapes: by hand, by plain loops, and on real recordings."""
 
 import json
+import math
 from itertools import product
 
 import pytest
@@ -20,10 +21,7 @@ def shapes(*inputs, strides=True) -> Shapes:
     for one in inputs:
         if isinstance(one, tuple):
             kind, shape, *stride = one
-            row = []
-            for n in reversed(shape):
-                row.insert(0, 1 if not row else row[0] * last)
-                last = n
+            row = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
             dims.append(list(shape)), types.append(kind), concrete.append("")
             steps.append(list(stride[0]) if stride else row)
         else:
@@ -41,7 +39,11 @@ def of(op, *inputs):
 def test_matmuls():
     a, b = (BF16, (64, 32)), (BF16, (32, 16))
     mm = of("mm", a, b)
-    assert (mm.flop, mm.bytes, mm.dtype) == (2 * 64 * 32 * 16, 2 * (64 * 32 + 32 * 16 + 64 * 16), "bf16")
+    assert (mm.flop, mm.bytes, mm.dtype) == (
+        2 * 64 * 32 * 16,
+        2 * (64 * 32 + 32 * 16 + 64 * 16),
+        "bf16",
+    )
     addmm = of("addmm", (BF16, (16,)), a, b, 1, 1)
     assert (addmm.flop, addmm.bytes) == (mm.flop + 64 * 16, mm.bytes + 32)
     bmm = of("bmm", (FP32, (3, 64, 32)), (FP32, (3, 32, 16)))
@@ -75,9 +77,14 @@ def test_attention_in_both_layouts_and_backward():
     assert backward.flop == 2.5 * forward.flop  # five matmuls instead of two
     # Of sequences of different lengths nobody knows.
     starts = ("int", (3,))
-    assert of("_flash_attention_forward", *[heads_last] * 3, starts, starts, 10, 10, 0.0, False) is None
+    assert (
+        of("_flash_attention_forward", *[heads_last] * 3, starts, starts, 10, 10, 0.0, False)
+        is None
+    )
     # Without values it is not known whether a mask halves it.
-    none = Shapes(*list(shapes(q, q, q, 0.0, False).__getattribute__(f) for f in ("dims", "types")), b"", b"")
+    none = Shapes(
+        *list(shapes(q, q, q, 0.0, False).__getattribute__(f) for f in ("dims", "types")), b"", b""
+    )
     bare = work_of("aten::_scaled_dot_product_flash_attention", none)
     assert bare.flop is None and bare.bytes == forward.bytes
 
@@ -93,10 +100,35 @@ def test_convolution_against_counting(kernel, stride, padding, dilation, groups)
     pair = [[n, n] for n in (stride, padding, dilation)]
     found = of("convolution", x, weight, None, *pair, False, [0, 0], groups)
     assert found.flop == 2 * (2 * outputs * out * out) * (4 * kernel * kernel)
-    assert of("cudnn_convolution", x, weight, pair[1], pair[0], pair[2], groups, False).flop == found.flop
+    assert (
+        of("cudnn_convolution", x, weight, pair[1], pair[0], pair[2], groups, False).flop
+        == found.flop
+    )
     grad = (FP32, (2, outputs, out, out))
-    both = of("convolution_backward", grad, x, weight, [0], *pair, False, [0, 0], groups, [True, True, False])
-    one = of("convolution_backward", grad, x, weight, [0], *pair, False, [0, 0], groups, [False, True, False])
+    both = of(
+        "convolution_backward",
+        grad,
+        x,
+        weight,
+        [0],
+        *pair,
+        False,
+        [0, 0],
+        groups,
+        [True, True, False],
+    )
+    one = of(
+        "convolution_backward",
+        grad,
+        x,
+        weight,
+        [0],
+        *pair,
+        False,
+        [0, 0],
+        groups,
+        [False, True, False],
+    )
     assert (both.flop, one.flop) == (2 * found.flop, found.flop)
 
 
