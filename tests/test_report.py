@@ -51,6 +51,13 @@ def test_the_picture_of_04_a():
     lines = [us[0] + us[1], *us[2:]]
     t = [f"{time:7.1f} µs" for time in lines]
     p = [f"{100 * time / total:5.0f} %" for time in lines]
+    # bf16: two matmuls of q, k or v with the scores, the scores read and written, a mask of bytes.
+    scores, one = 8 * 16 * 1024**2, 8 * 16 * 1024 * 64
+    product = 2 * (2 * one + scores)
+    moved = [product, 4 * scores, 4 * scores, 4 * scores + 1024**2, 4 * scores, product]
+    tbs = [size / time / 1e6 for size, time in zip(moved, lines, strict=True)]
+    b = [f"  memory {100 * rate / 4.8:.0f} %" for rate in tbs]
+    r = [f"{rate:.3g}" for rate in tbs]
     cpu = [float(f["dur"]) for f in forwards]
     mean = sum(cpu) / 3
     spread = (sum((time - mean) ** 2 for time in cpu) / 2) ** 0.5
@@ -59,13 +66,18 @@ def test_the_picture_of_04_a():
         == f"""\
 04_a naive attention · bf16 [8, 16, 1024, 64] · eager · NVIDIA H200 · torch 2.11.0+cu130
 
-you guessed  on the GPU  kernel                             time  share  launched by
-matmul       matmul      nvjet · Tensor Cores + memset{t[0]}{p[0]}  matmul › bmm
-mul          mul         ATen mul                     {t[1]}{p[1]}  mul
-  –          + copy      Memcpy DtoD                  {t[2]}{p[2]}  masked_fill › clone › copy_
-mask         mask        ATen masked_fill             {t[3]}{p[3]}  masked_fill › masked_fill_
-softmax      softmax     ATen softmax                 {t[4]}{p[4]}  softmax › _softmax
-matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}  matmul › bmm
+you guessed  on the GPU  kernel                             time  share  bound by     launched by
+matmul       matmul      nvjet · Tensor Cores + memset{t[0]}{p[0]}{b[0]}  matmul › bmm
+mul          mul         ATen mul                     {t[1]}{p[1]}{b[1]}  mul
+  –          + copy      Memcpy DtoD                  {t[2]}{p[2]}{b[2]}  masked_fill ›
+                                                                                      clone › copy_
+mask         mask        ATen masked_fill             {t[3]}{p[3]}{b[3]}  masked_fill ›
+                                                                                      masked_fill_
+softmax      softmax     ATen softmax                 {t[4]}{p[4]}{b[4]}  softmax ›
+                                                                                      _softmax
+matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}{b[5]}  matmul › bmm
+
+rates: matmul {r[0]}, mul {r[1]}, copy {r[2]}, mask {r[3]}, softmax {r[4]}, matmul {r[5]} of 4.8 TB/s
 
 1 step you did not guess
   copy — THE LESSON.
@@ -132,7 +144,9 @@ def test_a_step_of_many_kernels_is_named_by_its_op():
 def test_shares_add_up(tmp_path):
     seen = look(tmp_path, forward(100, ("mul", "k", 10), ("add", "k", 29.99), ("sub", "k", 0.01),
                                   ("div", "k", 60)))  # fmt: skip
-    assert re.findall(r"(<?\d+) %", shown(seen).split("GPU idle")[0]) == ["10", "30", "<1", "60"]
+    top, picture = shown(seen).split("GPU idle")[0].split("on the GPU")
+    assert re.findall(r"(<?\d+) %", picture) == ["10", "30", "<1", "60"]
+    assert "GPU time: div 60 % · add 30 % · mul 10 %" in top
 
 
 def test_unknown_times_are_called_so(tmp_path):

@@ -167,7 +167,9 @@ class Top:
 
 
 def top_of_region(seen: Observation) -> Top:
-    """Of all forwards together."""
+    """Of all forwards together; of an unknown sum there are no shares."""
+    if seen.gpu_sum_ns is None:
+        return Top(Shares(0, 0, {}), (), 0)
     forwards = [
         [
             Piece(step.on_gpu.event, step.kind, step.path, _dtype(step))
