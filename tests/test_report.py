@@ -77,7 +77,8 @@ softmax      softmax     ATen softmax                 {t[4]}{p[4]}{b[4]}  softma
                                                                                       _softmax
 matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}{b[5]}  matmul › bmm
 
-rates: matmul {r[0]}, mul {r[1]}, copy {r[2]}, mask {r[3]}, softmax {r[4]}, matmul {r[5]} of 4.8 TB/s
+rates: matmul {r[0]}, mul {r[1]}, copy {r[2]}, mask {r[3]}, softmax {r[4]}, \
+matmul {r[5]} of 4.8 TB/s
 
 1 step you did not guess
   copy — THE LESSON.

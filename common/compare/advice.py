@@ -15,7 +15,7 @@ from ..read.linked import Linked
 from ..read.observe import Observation, Step
 from ..read.shares import Shares, shares
 from ..read.trace import GpuEvent, Span
-from ..read.usage import COMPILE, LOADER, Usage
+from ..read.usage import COMPILE, LOADER, Launched, Usage, usage
 from ..read.ways import Ways, events
 
 MOST = 3
@@ -179,11 +179,28 @@ def top_of_region(seen: Observation) -> Top:
         for forward in seen.forwards
     ]
     launches = sum(forward.launches for forward in seen.forwards)
-    usage = seen.usage if any(forwards) else Usage()
-    return _top(forwards, usage, launches, seen.linked)
+    if not any(forward.others for forward in seen.forwards):
+        return _top(forwards, seen.usage if any(forwards) else Usage(), launches, seen.linked)
+    # The GPU is not idle while it works for the autograd threads.
+    calls = {
+        id(step.on_gpu.launch)
+        for forward in seen.forwards
+        for step in forward.others
+        if step.on_gpu and step.on_gpu.launch.launches
+    }
+    parts = [
+        [
+            Launched(step.on_gpu.event, step.on_gpu.launch, step.on_gpu.launch.thread)
+            for step in (*forward.steps, *forward.others)
+            if step.on_gpu and step.ns is not None
+        ]
+        for forward in seen.forwards
+    ]
+    whole = usage(parts, seen.linked.culprits)
+    return _top(forwards, whole, launches + len(calls), seen.linked)
 
 
-def top_of_trace(linked: Linked, usage: Usage) -> Top:
+def top_of_trace(linked: Linked, used: Usage) -> Top:
     """Of the whole of it."""
     ways = Ways()
     paths: dict[int, tuple[str, ...]] = {-1: ()}
@@ -193,23 +210,23 @@ def top_of_trace(linked: Linked, usage: Usage) -> Top:
             path = paths[one.way] = ways.path(one.way)
         pieces.append(Piece(one.event, one.kind, path))
     launches = sum(call.launches for call in linked.trace.calls)
-    return _top([pieces], usage, launches, linked)
+    return _top([pieces], used, launches, linked)
 
 
-def _top(parts: Sequence[Sequence[Piece]], usage: Usage, launches: int, linked: Linked) -> Top:
+def _top(parts: Sequence[Sequence[Piece]], used: Usage, launches: int, linked: Linked) -> Top:
     found = shares([[(piece.event, piece.kind) for piece in part] for part in parts])
     if not found.whole:
         return Top(found, (), 0)
     pieces = [piece for part in parts for piece in part]
     advice = [
-        *_idle(found, usage, launches, pieces),
+        *_idle(found, used, launches, pieces),
         *_of_pieces(found, parts, pieces),
         *_optimizers(found, pieces, linked),
     ]
-    if usage.exposed and usage.communication:
-        exposed = found.of(usage.exposed)
-        both = usage.exposed + usage.overlapped
-        advice.append(ExposedCommunication(exposed, usage.exposed / both))
+    if used.exposed and used.communication:
+        exposed = found.of(used.exposed)
+        both = used.exposed + used.overlapped
+        advice.append(ExposedCommunication(exposed, used.exposed / both))
     worth = [one for one in advice if one.share >= LEAST]
     worth.sort(key=lambda one: -one.share)
     return Top(found, tuple(worth[:MOST]), len(worth[MOST:]))
@@ -225,12 +242,12 @@ def _dtype(step: Step) -> str | None:
 # ── Idle time ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _idle(found: Shares, usage: Usage, launches: int, pieces: Sequence[Piece]) -> Iterator[Advice]:
+def _idle(found: Shares, used: Usage, launches: int, pieces: Sequence[Piece]) -> Iterator[Advice]:
     """The idle time in which the next launch had not come, by what kept the CPU."""
-    if usage.launch_bound is None or not usage.idle:
+    if used.launch_bound is None or not used.idle:
         return
-    late = usage.launch_bound
-    by = dict(usage.idle_by)
+    late = used.launch_bound
+    by = dict(used.idle_by)
     if loader := by.pop(LOADER, None):
         late -= loader.ns
         yield DataLoader(found.of(loader.ns), loader.count, loader.longest)
@@ -250,7 +267,7 @@ def _idle(found: Shares, usage: Usage, launches: int, pieces: Sequence[Piece]) -
         others = {name: s.ns for name, s in by.items() if not _waits(name)}
         culprit = max(others, key=lambda name: others[name]) if others else None
         mean = sum(kernels) / len(kernels)
-        yield LaunchBound(found.of(late), found.of(usage.idle), launches, mean, culprit)
+        yield LaunchBound(found.of(late), found.of(used.idle), launches, mean, culprit)
 
 
 def _waits(name: str) -> bool:

@@ -12,7 +12,7 @@ from .terminal import print_lines, print_plain
 from .words import digits, duration, percent, plural, repeats, what_ran
 
 MOST = 6  # rows of the table
-MOST_OPS = 10
+MOST_OPS = 6
 
 
 def bound_by(rate: Rate | None) -> str:

@@ -62,7 +62,6 @@ def show(out: Console, compared: Compared, every_step: bool = False) -> None:
         others = rows(seen.other_steps)
         rates_of_others = Rates(seen.other_steps, seen)
         _show_rows(out, seen, others, wrappers(seen.other_steps), rates_of_others, every_step)
-        show_rates_of(out, rates_of_others, others, every_step)
     if chosen := seen.story and seen.story.configuration:
         print_plain(out, Text(f"\nconfiguration: {chosen}", "dim"))
     if compared.guessed:
@@ -120,6 +119,8 @@ def _show_rows(
         _print_rows(out, seen, shown_rows, level, rates)
         return
     room = ROOM - LINES_OF_RATES * rates.by_shapes
+    if seen.other_steps:  # there are two pictures
+        room = ROOM // 2 - 3 * rates.by_shapes
     show_folded(out, table_of_steps(seen, shown_rows, level, rates, room))
 
 
