@@ -4,13 +4,16 @@ import io
 import re
 
 import pytest
-from build import forward, kernel, launch, op, recording, recordings, region, truth
+from build import NVJET, ROOT, forward, kernel, launch, op, recording, recordings, region, truth
 from rich.console import Console
 from seen import look, recorded
 
 from common.compare.claims import Answer, Claim
 from common.compare.compared import Compared
+from common.compare.loops import FEW_ROWS
 from common.compare.rows import align, rows
+from common.read.observe import observe
+from common.read.trace import read
 from common.show import report
 from common.show.terminal import console
 from common.show.words import microseconds
@@ -36,6 +39,9 @@ def shown(seen, guess="", reasons=None, answers=()) -> str:
     out.file = io.StringIO()
     report.show(out, compared(seen, guess, reasons, answers))
     return out.file.getvalue()
+
+
+SHAPES = sorted((ROOT / "tests" / "data" / "shapes").glob("*.json.gz"))
 
 
 # ── The picture ───────────────────────────────────────────────────────────────────────────────────
@@ -297,3 +303,65 @@ def test_top_of_the_profiler_s_table(capsys):
     assert re.search(r"^table  \S+$", text, re.M)
     report.show_files(console(), recording("04_a"), None, [("a", 1, None, 1)])
     assert "CUDA" not in capsys.readouterr().out.split("trace  ")[0]
+
+
+# ── Loops ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", SHAPES, ids=lambda path: path.name)
+def test_a_model_fits_a_page_and_its_lines_add_up(path):
+    """In two ways of looking: the lines of the picture, and what plain loops count."""
+    seen = observe(read(path))
+    text = shown(seen)
+    assert len(text.split("\n")) <= 60
+    if len(rows(seen.steps)) <= FEW_ROWS:  # shown as they are
+        return
+    lines = picture_of(text)
+    figures = [re.search(r"  +([\d,]+)  +\S+ \S+  +\S+ \S+  +<?\d+ %", line) for line in lines]
+    counts = [int(found[1].replace(",", "")) for found in figures if found]
+    *its, whole = counts  # a loop's own line has no count: its lines have
+    assert sum(its) == whole == len(seen.steps)
+
+
+def picture_of(text) -> list[str]:
+    lines = text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("on the GPU"))
+    end = next(n for n, line in enumerate(lines) if line.startswith("all "))
+    whole = re.sub(r"^(all +[\d,]+)( +)", r"\1  0 µs\2", lines[end])  # it has no mean
+    return [*lines[start + 1 : end], whole]
+
+
+def test_every_step_if_asked():
+    seen = observe(read(SHAPES[0]))
+    out = console()
+    out.file = io.StringIO()
+    report.show(out, compared(seen), every_step=True)
+    lines = [line for line in out.file.getvalue().split("\n") if re.search(r" µs +<?\d+ %", line)]
+    assert len(lines) == len(rows(seen.steps)) and "×  " not in "".join(lines)
+
+
+def test_a_loop_stands_once_with_how_often_and_what_it_comes_to(tmp_path):
+    layer = [("layer_norm native_layer_norm", "k", 3), ("linear addmm", NVJET, 9), ("gelu", "k", 2)]
+    odd = [*layer[:2], ("dropout native_dropout", "k", 4), *layer[2:]]
+    steps = [("embedding", "k", 1), *layer * 10, *odd, *layer * 5, ("argmax", "k", 1)]
+    text = shown(look(tmp_path, forward(100, *steps)))
+    assert re.search(r"^15 × +14 µs +210 µs +91 %$", text, re.M)
+    assert re.search(r"^│ matmul +nvjet · Tensor Cores +15 +9 µs +135 µs +59 %  linear › addmm$",
+                     text, re.M)  # fmt: skip
+    assert re.search(r"^but turn 11:\n│ normalization .* 1 +3 µs", text, re.M)
+    assert re.search(r"^all +51 +230 µs  100 %$", text, re.M)
+
+
+def test_two_recordings_of_many_steps_are_folded_too(tmp_path):
+    layer = [("linear addmm", NVJET, 9), ("gelu", "k", 2), ("layer_norm native_layer_norm", "k", 3)]
+    more = [*layer, ("mul", "k", 1)]
+    a = look(tmp_path, forward(100, *layer * 20), name="a.json")
+    b = look(tmp_path, forward(100, *more * 20), name="b.json")
+    out = console()
+    out.file = io.StringIO()
+    report.show_difference(out, a, b)
+    text = out.file.getvalue()
+    assert len(text.split("\n")) < 20
+    assert re.search(r"^±  20 × +280 µs  300 µs  \+20\.0 µs$", text, re.M)
+    assert re.search(r"^\+  │ mul +other +20 +20 µs$", text, re.M)
+    assert re.search(r"^all  A 280\.0 µs · B 300\.0 µs · \+20\.0 µs$", text, re.M)
