@@ -94,6 +94,8 @@ def look(options: Options) -> None:
         raise UserError(f"{len(options.traces)} traces given: look takes one, or two to compare")
     if options.survey and (options.region is not None or len(options.traces) > 1):
         raise UserError("--survey is of one whole trace: give one, and no --region")
+    if options.survey and options.all:
+        raise UserError("--all prints a forward's steps: choose it with --region, not --survey")
     if options.top is not None and not options.json:
         raise UserError("--top goes with --json: people get a page of one screen without it")
     if options.html and len(options.traces) > 1:

@@ -65,5 +65,7 @@ def test_of_two_traces_the_steps_that_differ_most(ask):
 def test_top_is_for_programs(ask):
     code, out, err = ask(A, "--top", 3)
     assert (code, out) == (2, "") and "--top goes with --json" in err
+    code, _, err = ask(A, "--survey", "--all")
+    assert code == 2 and "--all prints a forward's steps" in err
     code, _, err = ask(A, "--json", "--top", 0)
     assert code == 2 and "at least 1" in err
