@@ -9,7 +9,7 @@ from ..compare.rates import Gpu, OpRate, Rate, Rates, by_op
 from ..compare.rows import Row
 from ..read.op_names import said
 from .terminal import print_lines, print_plain
-from .words import digits, duration, percent, plural, repeats, what_ran
+from .words import digits, duration, percent, plural, repeats, tflops, what_ran
 
 MOST = 6  # rows of the table
 MOST_OPS = 6
@@ -85,8 +85,8 @@ def _cells(rate: Rate | None) -> list[str]:
     return [
         _amount(rate.work.flop, 1e9),
         _amount(rate.work.bytes, 1e6),
-        digits(rate.tflops) if rate.tflops else "",
-        "" if rate.tbs is None else digits(rate.tbs),
+        tflops(rate.tflops) if rate.tflops else "",
+        "" if rate.tbs is None else tflops(rate.tbs),
         bound_by(rate),
     ]
 
@@ -114,7 +114,7 @@ def in_a_line(rates: Rates, rows: Sequence[Row]) -> str:
         rate = rates.of([row])
         if rate and rate.bound in bounds:
             number = rate.tflops if rate.bound == "compute" else rate.tbs
-            bounds[rate.bound].append(f"{row.kind} {digits(number or 0)}")
+            bounds[rate.bound].append(f"{row.kind} {tflops(number or 0)}")
     gpu, parts = rates.gpu, []
     if bounds["memory"] and gpu and gpu.tbs:
         parts.append(f"{', '.join(bounds['memory'])} of {gpu.tbs:g} TB/s")
@@ -129,10 +129,9 @@ def in_a_line(rates: Rates, rows: Sequence[Row]) -> str:
 
 def peaks(gpu: Gpu | None) -> str:
     """What the shares are of."""
-    if gpu is None:
-        return "the GPU is unknown, and so is what bounds a step"
-    if gpu.tbs is None:
-        return f"the peaks of {gpu.name} are not known here, and so is what bounds a step"
+    if gpu is None or gpu.tbs is None:
+        of = gpu.name if gpu else "what it ran on"
+        return f"what bounds a step is unknown: the peaks of {of} are not known here"
     known = [f"{gpu.tflops(d):g} TFLOP/s in {d}" for d in ("bf16", "tf32", "fp32") if gpu.tflops(d)]
     return f"peaks of {gpu.name} by its data sheet: {', '.join(known)}; {gpu.tbs:g} TB/s"
 
