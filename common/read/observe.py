@@ -26,7 +26,7 @@ from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
 from .owners import Interval, merged
 from .survey import busy_time
-from .trace import Call, GpuEvent, Sort, Span, Thread, Trace
+from .trace import Call, GpuEvent, Shapes, Sort, Span, Thread, Trace
 from .usage import Launched, Usage, usage
 
 
@@ -51,6 +51,7 @@ class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
     end: int  # ns
     above: "Op | None"
     trail: Trail
+    shapes: Shapes | None = None
 
     @property
     def chain(self) -> tuple["Op", ...]:
@@ -546,7 +547,8 @@ class _Maker:
             if (trail := self._trails.get(key)) is None:
                 trail = self._trails[key] = Trail(name, over)
             # The region has finished, so this has: one without an end was too short to measure.
-            above = made[one] = Op(name, depth, start, span.end or start, above, trail)
+            end = span.end or start
+            above = made[one] = Op(name, depth, start, end, above, trail, span.shapes)
         assert above is not None
         return above
 
