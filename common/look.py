@@ -19,6 +19,8 @@ from .cli import (
     positive,
     positive_number,
     progress,
+    require_writable,
+    write_whole,
 )
 from .compare.compared import compare
 from .read.linked import Linked, link
@@ -125,14 +127,23 @@ class Options:
         "read the files by the workers of this Dask scheduler, such as tcp://host:8786",
         metavar="SCHEDULER",
     )
-    top: int | None = option(
+    all: bool = option(
+        False, "print every step of a forward instead of its loops", action="store_true"
+    )
+    html: Path | None = option(
         None,
-        "with --json: only so many entries of each list, and how many were left out",
-        type=positive,
-        metavar="N",
+        "write a page too, with the roofline where shapes are known",
+        type=Path,
+        metavar="FILE",
     )
     lang: str | None = lang_option()
     json: bool = option(False, "print one JSON object", action="store_true")
+    top: int | None = option(
+        None,
+        "with --json: only the N most expensive of each, a few kilobytes, and what is left out",
+        type=positive,
+        metavar="N",
+    )
 
 
 def look(options: Options) -> None:
@@ -152,15 +163,26 @@ def look(options: Options) -> None:
         return _view(link(_read(options.traces[0], options)), views[0], options)
     if options.survey and (options.region is not None or len(options.traces) > 1):
         raise UserError("--survey is of one whole trace: give one, and no --region")
+    if options.survey and options.all:
+        raise UserError("--all prints a forward's steps: choose it with --region, not --survey")
+    if options.html and len(options.traces) > 1:
+        raise UserError("--html is of one trace, and two were given")
+    if options.html:
+        require_writable("--html", options.html)
     traces = [link(_read(path, options)) for path in options.traces]
     if len(traces) == 1 and (options.survey or _is_for_survey(traces[0], options.region)):
         if options.guess is not None:
             raise UserError("--guess goes with one region; choose it with --region")
         found = survey(traces[0])
+        if options.html:
+            from .show.trace_page import page_of_trace
+
+            write_whole("--html", options.html, page_of_trace(found))
         if options.json:
             from .show.as_json import print_json, survey_json
+            from .show.in_short import short_survey
 
-            print_json(survey_json(found))
+            print_json(short_survey(found, options.top) if options.top else survey_json(found))
         else:
             from .show.survey import show_survey
 
@@ -172,18 +194,27 @@ def look(options: Options) -> None:
             raise UserError("--guess goes with one trace, and two were given")
         if options.json:
             from .show.as_json import difference_json, print_json
+            from .show.in_short import short_difference
 
+            if options.top:
+                print_json(short_difference(seen, other[0], options.top))
+                return
             print_json(difference_json(seen, other[0]))
         else:
-            report.show_difference(console(), seen, other[0])
+            report.show_difference(console(), seen, other[0], options.all)
         return
     compared = compare(seen, options.guess)
+    if options.html:
+        from .show.trace_page import page_of_region
+
+        write_whole("--html", options.html, page_of_region(compared))
     if options.json:
         from .show.as_json import as_json, print_json
+        from .show.in_short import short_region
 
-        print_json(as_json(compared))
+        print_json(short_region(compared, options.top) if options.top else as_json(compared))
     else:
-        report.show(console(), compared)
+        report.show(console(), compared, options.all)
 
 
 def _require_sense(options: Options, views: list[str]) -> None:
@@ -202,12 +233,11 @@ def _require_sense(options: Options, views: list[str]) -> None:
             raise UserError(f"{name} goes with --fail-over, such as --fail-over 5%")
     if options.markdown and options.json:
         raise UserError("--markdown and --json are two forms; ask for one")
+    if options.top is not None and not options.json:
+        raise UserError("--top goes with --json: people get a page of one screen without it")
     many = options.ranks or len(options.traces) > 2 or any(p.is_dir() for p in options.traces)
-    listed = views or many or options.fail_over is not None
-    if options.top is not None and not (options.json and listed):
-        raise UserError(
-            "--top goes with --json, of modules, memory, steps, ranks or of --fail-over"
-        )
+    if options.html and (views or many or options.fail_over is not None):
+        raise UserError("--html is of one label, or of a survey; leave it out")
     if options.fail_over is not None or many:
         if options.survey or options.guess is not None:
             raise UserError("--survey and --guess are of one trace; give one")

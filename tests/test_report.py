@@ -4,13 +4,16 @@ import io
 import re
 
 import pytest
-from build import forward, kernel, launch, op, recording, recordings, region, truth
+from build import NVJET, ROOT, forward, kernel, launch, op, recording, recordings, region, truth
 from rich.console import Console
 from seen import look, recorded
 
 from common.compare.claims import Answer, Claim
 from common.compare.compared import Compared, score
+from common.compare.loops import FEW_ROWS
 from common.compare.rows import align, rows
+from common.read.observe import observe
+from common.read.trace import read
 from common.show import report
 from common.show.terminal import console
 from common.show.words import microseconds
@@ -39,6 +42,9 @@ def shown(seen, guess="", reasons=None, answers=(), own=True) -> str:
     return out.file.getvalue()
 
 
+SHAPES = sorted((ROOT / "tests" / "data" / "shapes").glob("*.json.gz"))
+
+
 # ── The picture ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -52,6 +58,13 @@ def test_the_picture_of_04_a():
     lines = [us[0] + us[1], *us[2:]]
     t = [f"{time:7.1f} µs" for time in lines]
     p = [f"{100 * time / total:5.0f} %" for time in lines]
+    # bf16: two matmuls of q, k or v with the scores, the scores read and written, a mask of bytes.
+    scores, one = 8 * 16 * 1024**2, 8 * 16 * 1024 * 64
+    product = 2 * (2 * one + scores)
+    moved = [product, 4 * scores, 4 * scores, 4 * scores + 1024**2, 4 * scores, product]
+    tbs = [size / time / 1e6 for size, time in zip(moved, lines, strict=True)]
+    b = [f"  memory {100 * rate / 4.8:.0f} %" for rate in tbs]
+    r = [f"{rate:.3g}" for rate in tbs]
     cpu = [float(f["dur"]) for f in forwards]
     mean = sum(cpu) / 3
     spread = (sum((time - mean) ** 2 for time in cpu) / 2) ** 0.5
@@ -60,13 +73,19 @@ def test_the_picture_of_04_a():
         == f"""\
 04_a naive attention · bf16 [8, 16, 1024, 64] · eager · NVIDIA H200 · torch 2.11.0+cu130
 
-you guessed  on the GPU  kernel                             time  share  launched by
-matmul       matmul      nvjet · Tensor Cores + memset{t[0]}{p[0]}  matmul › bmm
-mul          mul         ATen mul                     {t[1]}{p[1]}  mul
-  –          + copy      Memcpy DtoD                  {t[2]}{p[2]}  masked_fill › clone › copy_
-mask         mask        ATen masked_fill             {t[3]}{p[3]}  masked_fill › masked_fill_
-softmax      softmax     ATen softmax                 {t[4]}{p[4]}  softmax › _softmax
-matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}  matmul › bmm
+you guessed  on the GPU  kernel                             time  share  bound by     launched by
+matmul       matmul      nvjet · Tensor Cores + memset{t[0]}{p[0]}{b[0]}  matmul › bmm
+mul          mul         ATen mul                     {t[1]}{p[1]}{b[1]}  mul
+  –          + copy      Memcpy DtoD                  {t[2]}{p[2]}{b[2]}  masked_fill ›
+                                                                                      clone › copy_
+mask         mask        ATen masked_fill             {t[3]}{p[3]}{b[3]}  masked_fill ›
+                                                                                      masked_fill_
+softmax      softmax     ATen softmax                 {t[4]}{p[4]}{b[4]}  softmax ›
+                                                                                      _softmax
+matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}{b[5]}  matmul › bmm
+
+rates: matmul {r[0]}, mul {r[1]}, copy {r[2]}, mask {r[3]}, softmax {r[4]}, \
+matmul {r[5]} of 4.8 TB/s
 
 1 step you did not guess
   copy — THE LESSON.
@@ -171,7 +190,9 @@ def test_a_step_of_many_kernels_is_named_by_its_op():
 def test_shares_add_up(tmp_path):
     seen = look(tmp_path, forward(100, ("mul", "k", 10), ("add", "k", 29.99), ("sub", "k", 0.01),
                                   ("div", "k", 60)))  # fmt: skip
-    assert re.findall(r"(<?\d+) %", shown(seen).split("GPU idle")[0]) == ["10", "30", "<1", "60"]
+    top, picture = shown(seen).split("GPU idle")[0].split("on the GPU")
+    assert re.findall(r"(<?\d+) %", picture) == ["10", "30", "<1", "60"]
+    assert "GPU time: div 60 % · add 30 % · mul 10 %" in top
 
 
 def test_unknown_times_are_called_so(tmp_path):
@@ -321,3 +342,65 @@ def test_top_of_the_profiler_s_table(capsys):
     assert re.search(r"^table  \S+$", text, re.M)
     report.show_files(console(), recording("04_a"), None, [("a", 1, None, 1)])
     assert "CUDA" not in capsys.readouterr().out.split("trace  ")[0]
+
+
+# ── Loops ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", SHAPES, ids=lambda path: path.name)
+def test_a_model_fits_a_page_and_its_lines_add_up(path):
+    """In two ways of looking: the lines of the picture, and what plain loops count."""
+    seen = observe(read(path))
+    text = shown(seen)
+    assert len(text.split("\n")) <= 60
+    if len(rows(seen.steps)) <= FEW_ROWS:  # shown as they are
+        return
+    lines = picture_of(text)
+    figures = [re.search(r"  +([\d,]+)  +\S+ \S+  +\S+ \S+  +<?\d+ %", line) for line in lines]
+    counts = [int(found[1].replace(",", "")) for found in figures if found]
+    *its, whole = counts  # a loop's own line has no count: its lines have
+    assert sum(its) == whole == len(seen.steps)
+
+
+def picture_of(text) -> list[str]:
+    lines = text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("on the GPU"))
+    end = next(n for n, line in enumerate(lines) if line.startswith("all "))
+    whole = re.sub(r"^(all +[\d,]+)( +)", r"\1  0 µs\2", lines[end])  # it has no mean
+    return [*lines[start + 1 : end], whole]
+
+
+def test_every_step_if_asked():
+    seen = observe(read(SHAPES[0]))
+    out = console()
+    out.file = io.StringIO()
+    report.show(out, compared(seen), every_step=True)
+    lines = [line for line in out.file.getvalue().split("\n") if re.search(r" µs +<?\d+ %", line)]
+    assert len(lines) == len(rows(seen.steps)) and "×  " not in "".join(lines)
+
+
+def test_a_loop_stands_once_with_how_often_and_what_it_comes_to(tmp_path):
+    layer = [("layer_norm native_layer_norm", "k", 3), ("linear addmm", NVJET, 9), ("gelu", "k", 2)]
+    odd = [*layer[:2], ("dropout native_dropout", "k", 4), *layer[2:]]
+    steps = [("embedding", "k", 1), *layer * 10, *odd, *layer * 5, ("argmax", "k", 1)]
+    text = shown(look(tmp_path, forward(100, *steps)))
+    assert re.search(r"^15 × +14 µs +210 µs +91 %$", text, re.M)
+    assert re.search(r"^│ matmul +nvjet · Tensor Cores +15 +9 µs +135 µs +59 %  linear › addmm$",
+                     text, re.M)  # fmt: skip
+    assert re.search(r"^but turn 11:\n│ normalization .* 1 +3 µs", text, re.M)
+    assert re.search(r"^all +51 +230 µs  100 %$", text, re.M)
+
+
+def test_two_recordings_of_many_steps_are_folded_too(tmp_path):
+    layer = [("linear addmm", NVJET, 9), ("gelu", "k", 2), ("layer_norm native_layer_norm", "k", 3)]
+    more = [*layer, ("mul", "k", 1)]
+    a = look(tmp_path, forward(100, *layer * 20), name="a.json")
+    b = look(tmp_path, forward(100, *more * 20), name="b.json")
+    out = console()
+    out.file = io.StringIO()
+    report.show_difference(out, a, b)
+    text = out.file.getvalue()
+    assert len(text.split("\n")) < 20
+    assert re.search(r"^±  20 × +280 µs  300 µs  \+20\.0 µs$", text, re.M)
+    assert re.search(r"^\+  │ mul +other +20 +20 µs$", text, re.M)
+    assert re.search(r"^all  A 280\.0 µs · B 300\.0 µs · \+20\.0 µs$", text, re.M)

@@ -1,13 +1,14 @@
 """Alignment against a brute force, and steps as a reader sees them."""
 
 import random
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 from build import NVJET, SOFTMAX, forward, kernel, launch, op, recordings, region
 from seen import look, recorded
 
 from common.cli import UserError
+from common.compare import rows as rows_module
 from common.compare.rows import (
     Row,
     align,
@@ -214,3 +215,22 @@ def test_differences_are_told_from_both_sides(tmp_path):
     assert differences(empty, empty) == []
     alone = [(one.a, one.row.kind) for one in differences(empty, b)]
     assert alone == [(None, "matmul"), (None, "softmax")]
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("bits", [1 << 30, 20])
+def test_what_is_too_large_for_one_table_is_aligned_as_well(monkeypatch, seed, bits):
+    """In halves, down to a few rows: never fewer agreements than by a table of all lengths."""
+    monkeypatch.setattr(rows_module, "_BITS", bits)
+    rng = random.Random(seed)
+    left = rng.choices("abcd", k=rng.randint(0, 40))
+    right = rng.choices("abcde", k=rng.randint(0, 40))
+    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i, j in product(reversed(range(len(left))), reversed(range(len(right)))):
+        same = left[i] == right[j]
+        best[i][j] = best[i + 1][j + 1] + 1 if same else max(best[i + 1][j], best[i][j + 1])
+    pairs = rows_module._align(left, right)
+    assert [i for i, _ in pairs if i is not None] == list(range(len(left)))
+    assert [j for _, j in pairs if j is not None] == list(range(len(right)))
+    both = [(i, j) for i, j in pairs if i is not None and j is not None]
+    assert all(left[i] == right[j] for i, j in both) and len(both) == best[0][0]

@@ -15,7 +15,7 @@ from ..read.known import known
 from ..read.observe import Observation, OnGpu, Step
 from ..read.op_names import chain, said
 from ..story import Story
-from .facts import MEMORY_TBPS
+from .facts import PEAK_TBS
 
 Verdict: TypeAlias = Literal["yes", "no", "not visible"]
 
@@ -441,7 +441,7 @@ def at_memory_rate(*kinds: str) -> Question:
         if story is None or not times or not all(times):
             return not_visible("the trace does not tell the bytes, or the time")
         rates = [2 * score_bytes(story) / ns / 1e3 for ns in times]  # TB/s
-        peak = MEMORY_TBPS.get(story.device.name)
+        peak = PEAK_TBS.get(story.device.name)
         words = ", ".join(f"{kind} {rate:.2f}" for kind, rate in zip(kinds, rates, strict=True))
         if peak is None:
             return not_visible(f"{words} TB/s; what this GPU's memory can do is unknown here")

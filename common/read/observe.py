@@ -26,7 +26,7 @@ from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
 from .owners import Interval, merged
 from .survey import busy_time
-from .trace import Call, GpuEvent, Sort, Span, Thread, Trace
+from .trace import Call, GpuEvent, Shapes, Sort, Span, Thread, Trace
 from .usage import Launched, Usage, usage
 
 
@@ -51,6 +51,7 @@ class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
     end: int  # ns
     above: "Op | None"
     trail: Trail
+    shapes: Shapes | None = None
 
     @property
     def chain(self) -> tuple["Op", ...]:
@@ -318,18 +319,20 @@ class Observation:
     @property
     def idle_of_recording(self) -> tuple[int, int]:
         """The idle time and the whole of the same, in nanoseconds: no cause is looked for."""
-        inside: dict[tuple, list[tuple[int, int]]] = {place: [] for place in self._recorded}
+        inside: dict[tuple, list[GpuEvent]] = {place: [] for place in self._recorded}
+        timeless = self.linked.timeless
         for event in self.trace.gpu:
-            if (end := event.end) is not None and id(event) not in self.linked.timeless:
-                if (kept := inside.get(event.place)) is not None and event.start is not None:
-                    kept.append((event.start, end))
+            if event.start is not None and event.duration is not None and id(event) not in timeless:
+                if (kept := inside.get(event.place)) is not None:
+                    kept.append(event)
         idle = whole = 0
-        for place, spans in inside.items():
+        for place, events in inside.items():
             low, high = self._recorded[place]
             whole += high - low
-            spans.sort()
+            events.sort(key=_start)
             until = low
-            for start, end in spans:
+            for event in events:
+                start, end = event.start or 0, event.end or 0
                 if start > until:
                     idle += max(0, min(start, high) - until)
                 if end > until:
@@ -474,6 +477,10 @@ def observe(source: Trace | Linked, region: str | None = None) -> Observation:
 Told: TypeAlias = tuple[str, KernelName, Residency | None, ZeroReason | None]
 
 
+def _start(event: GpuEvent) -> int:
+    return event.start or 0
+
+
 class _Maker:
     """Makes forwards, and remembers which calls they count."""
 
@@ -483,6 +490,7 @@ class _Maker:
         self._device = device_of(linked.trace)
         self._trails: dict[tuple[int, str], Trail] = {}
         self._told: dict[tuple, Told] = {}
+        self._counts: dict[tuple[str, ...], Counter[str]] = {}
         self._undecided = linked.joined.undecided_calls | linked.placed.unknown
         self.counted: set[int] = set()
 
@@ -503,7 +511,7 @@ class _Maker:
             launches=linked.joined.launches(self._counted_here(span, made)),
             made_ops=ops,
             steps=tuple(steps),
-            counts=Counter([s.on_gpu.event.sort if s.on_gpu else "op" for s in steps]),
+            counts=self._count(steps),
             gpu_ns=None if undecided else time_of(steps),
             others=tuple(_in_gpu_order(others)),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
@@ -513,10 +521,18 @@ class _Maker:
             undecided=undecided,
         )
 
+    def _count(self, steps: Sequence[Step]) -> Counter[str]:
+        """By sort; of forwards that are alike it is one in memory."""
+        sorts = tuple([step.on_gpu.event.sort if step.on_gpu else "op" for step in steps])
+        if (found := self._counts.get(sorts)) is None:
+            found = self._counts[sorts] = Counter(sorts)
+        return found
+
     def _counted_here(self, span: Span, made: Sequence[Call]) -> list[Call]:
         """The calls of a range: of those that ran anything the ones that count for it, though they
         be stamped elsewhere."""
-        silent = [call for call in made if id(call) not in self._linked.joined.answers]
+        answers = self._linked.joined.answers
+        silent = [call for call in made if id(call) not in answers]
         if (working := self._linked.placed.threads.get(span.thread)) is None:
             return silent
         numbers = working.within(span.start, span.end or span.start)
@@ -546,7 +562,8 @@ class _Maker:
             if (trail := self._trails.get(key)) is None:
                 trail = self._trails[key] = Trail(name, over)
             # The region has finished, so this has: one without an end was too short to measure.
-            above = made[one] = Op(name, depth, start, span.end or start, above, trail)
+            end = span.end or start
+            above = made[one] = Op(name, depth, start, end, above, trail, span.shapes)
         assert above is not None
         return above
 

@@ -196,7 +196,7 @@ def _sliced(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _last_cut(text: bytes) -> re.Match | None:
     """Looked for near the end; further before it only if no event ends there."""
-    end, cut, near = len(text), None, 1 << 12
+    end, cut, near = len(text), None, 1 << 10
     while not cut and end:
         begin = max(0, end - near)
         # What is looked for may begin before and end behind: the parts overlap.

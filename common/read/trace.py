@@ -95,6 +95,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     end: int | None  # ns
     thread: Thread
     external: ClassVar[int | None] = None
+    shapes: ClassVar["Shapes | None"] = None
 
     @property
     def is_profiler_step(self) -> bool:
@@ -105,6 +106,23 @@ class Launcher(Span, frozen=True, gc=False):
     """A range under whose id something was launched. The others, most, need no room for an id."""
 
     external: int  # type: ignore[misc]  # a class variable of the others
+
+
+class Shapes(msgspec.Struct, frozen=True, gc=False):
+    """What `record_shapes` writes of an op's inputs, each as the JSON text of a list: decoded for
+    the few ops of which somebody asks (work.py). Empty where it is not there."""
+
+    dims: bytes
+    types: bytes
+    concrete: bytes  # values of what is no tensor
+    strides: bytes
+
+
+class Shaped(Span, frozen=True, gc=False):
+    """An op whose inputs' shapes were recorded."""
+
+    external: int | None  # type: ignore[misc]  # a class variable of the others
+    shapes: Shapes  # type: ignore[misc]
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -301,6 +319,10 @@ _WRITTEN = {
     "device_id": "Device Id",
     "allocated": "Total Allocated",
     "reserved": "Total Reserved",
+    "dims": "Input Dims",
+    "types": "Input type",
+    "concrete": "Concrete Inputs",
+    "strides": "Input Strides",
 }
 
 
@@ -336,6 +358,10 @@ class _Args(msgspec.Struct, gc=False, rename=_WRITTEN):
     device_id: Any = None
     allocated: Any = None
     reserved: Any = None
+    dims: msgspec.Raw = _NOTHING
+    types: msgspec.Raw = _NOTHING
+    concrete: msgspec.Raw = _NOTHING
+    strides: msgspec.Raw = _NOTHING
 
 
 _NO_ARGS = _Args()
@@ -391,6 +417,10 @@ class _UsualArgs(msgspec.Struct, frozen=True, gc=False, rename=_WRITTEN):
     device_id: Any = None
     allocated: Any = None
     reserved: Any = None
+    dims: msgspec.Raw = _NOTHING
+    types: msgspec.Raw = _NOTHING
+    concrete: msgspec.Raw = _NOTHING
+    strides: msgspec.Raw = _NOTHING
 
 
 class _UsualEvent(msgspec.Struct, gc=False):
@@ -545,6 +575,7 @@ LONG_US = LONG // 1000
 RECENT = 1 << 12
 TRIES = 20  # to find the end of a damaged event, or of a list behind it
 ARROWS = 64  # from one thread: all of them say the same
+MOST_OF_SHAPES = 1 << 16  # bytes; of a list of a thousand tensors
 MOST_OF_A_FIELD = 1 << 20  # bytes of the story, or of the devices
 FAR = 10**9 * 3600  # ns: from time 0 to a recording whose times do not begin there
 
@@ -704,6 +735,7 @@ class _Events:
         self._sizes: dict[tuple, tuple[int, ...] | None] = {}
         self._op_ids = array("I")
         self._sequences: list[array] = [array("q"), array("q"), array("q")]  # op, number, thread
+        self._op_shapes: dict[int, Shapes] = {}  # by the op's index
         self._begun: dict[Any, Thread] = {}  # arrows without their end
         self._arrows: dict[Thread, list[Arrow]] = defaultdict(list)
         self._processes: dict = {}  # in the order of their parts of the file
@@ -803,6 +835,11 @@ class _Events:
                     of_op.append(index)
                     numbers.append(number)
                     threads.append(args[index - len(self.ops)].forward_thread or 0)
+        dims = [one.dims for one in args]
+        if dims.count(_NOTHING) < len(dims):
+            for index, one in enumerate(args, len(self.ops)):
+                if one.dims:
+                    self._shape(one, index)
         ends = [
             start + int(us * 1000 + 0.5) if us and 0.0005 <= us < LONG_US else None
             for start, us in zip(starts, [event.dur for event in ops], strict=True)
@@ -921,6 +958,13 @@ class _Events:
             ):
                 kept.append(number)
 
+    def _shape(self, args: "_Args | _UsualArgs", index: int) -> None:
+        """Remember the shapes of the op of this index; equal ones are in memory once."""
+        fields = args.dims, args.types, args.concrete, args.strides
+        if all(memoryview(field).nbytes < MOST_OF_SHAPES for field in fields):
+            shapes = Shapes(*map(bytes, fields))
+            self._op_shapes[index] = self.once.setdefault(shapes, shapes)
+
     def _arrow(self, event: _Event) -> None:
         identity = event.id if event.id.__class__ is int else str(event.id)
         if event.ph == "s":
@@ -951,6 +995,8 @@ class _Events:
         elif category == "cpu_op":
             if args and args.sequence is not None:
                 self._number(args)
+            if args and args.dims:
+                self._shape(args, len(self.ops))
             self.ops.append(Span(name, start, start + duration if duration else None, thread))
             self._op_ids.append(external if external and external < 1 << 32 else 0)
         elif category == "user_annotation":
@@ -1084,6 +1130,12 @@ class _Events:
                 self.ops[number] = Launcher(op.name, op.start, op.end, op.thread, external)
         self._op_ids = array("I")
 
+    def _shape_ops(self) -> None:
+        for number, shapes in self._op_shapes.items():
+            op = self.ops[number]
+            self.ops[number] = Shaped(op.name, op.start, op.end, op.thread, op.external, shapes)
+        self._op_shapes = {}
+
     def _nodes(self) -> Iterator[Node]:
         """The backward ops of the engine, and the ops of their sequence numbers. Others carry
         numbers as well, and lead nowhere."""
@@ -1123,6 +1175,7 @@ class _Events:
         self._mixed = self._mixed or (len(self._processes) > 1 and self._in_order)
         self._pair()
         self._identify_ops()
+        self._shape_ops()
         nodes = tuple(self._nodes())
         self._judge_zeros()
         if self._old:

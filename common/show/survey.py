@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..cli import shown
+from ..compare.advice import top_of_trace
+from ..compare.rates import gpu_of, rates_of_ops
 from ..read.communication import Moved
 from ..read.kernel_names import brief, decode
 from ..read.op_names import culprit
@@ -15,7 +17,9 @@ from ..read.survey import Survey
 from ..read.trace import Trace
 from ..read.usage import Usage
 from .language import say, word
+from .rates import show_op_rates
 from .terminal import print_plain
+from .top import show_top
 from .warnings import survey_warnings, trust
 from .words import by_time, duration, percent, plural, time_of_gpu
 
@@ -29,6 +33,7 @@ def show_survey(out: Console, seen: Survey) -> None:
     print_plain(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
     if line := trust(seen.linked):
         print_plain(out, Text(say("how far to trust it: {doubt}", doubt=line), "yellow"))
+    show_top(out, top_of_trace(seen.linked, seen.usage))
     if seen.steps:
         print_plain(out, Text(_profiler_steps(seen)))
     if seen.labels:
@@ -44,6 +49,8 @@ def show_survey(out: Console, seen: Survey) -> None:
     if seen.ops:
         print_plain(out)
         print_plain(out, _ops(seen))
+    if rates := rates_of_ops(seen.linked):
+        show_op_rates(out, rates, gpu_of(seen.trace))
     if seen.communication:
         print_plain(out)
         print_plain(out, _communication(seen.communication))

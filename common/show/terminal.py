@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from functools import partial
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -61,6 +62,64 @@ def show_columns(
     for line in lines:
         table.add_row(*map(Text, line))
     print_plain(out, table)
+
+
+LEAST = 12  # cells that a column keeps which gives way
+
+
+def print_lines(
+    out: Console,
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    numbers: Sequence[str],
+    give_way: Sequence[str],
+    wrap: bool = False,
+) -> None:
+    """Aligned, a line each, in time that lists of any length leave. Columns of `numbers` stand to
+    the right; where there is no room those that `give_way` do, the first one first, and are cut;
+    with `wrap` the last column goes on below instead."""
+    cells = [[visible(cell) for cell in line] for line in (heads, *lines)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    over = sum(widths) + 2 * (len(widths) - 1) - out.width
+    for name in give_way:
+        column = heads.index(name)
+        least = min(widths[column], LEAST)
+        less = min(max(over, 0), widths[column] - least)
+        widths[column] -= less
+        over -= less
+    right = [head in numbers for head in heads]
+    for number, line in enumerate(cells):
+        rest = line[-1]
+        if wrap and cell_len(rest) > widths[-1]:
+            line[-1], rest = _broken(rest, widths[-1])
+        else:
+            rest = ""
+        parts = [
+            cell.rjust(width) if to_right else _fitted(cell, width)
+            for cell, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        text = "  ".join(parts).rstrip()
+        if number:
+            print(text, file=out.file)
+        else:
+            print_plain(out, Text(text, "dim", no_wrap=True, overflow="ignore"))
+        while rest:
+            more, rest = _broken(rest, widths[-1])
+            print(" " * (sum(widths[:-1]) + 2 * (len(widths) - 1)) + more, file=out.file)
+
+
+def _fitted(cell: str, width: int) -> str:
+    size = cell_len(cell)
+    return set_cell_size(cell, width - 1) + "…" if size > width else cell + " " * (width - size)
+
+
+def _broken(text: str, width: int) -> tuple[str, str]:
+    """What fits, up to a blank if there is one, and the rest."""
+    if cell_len(text) <= width:
+        return text, ""
+    head = set_cell_size(text, width)
+    cut = head.rfind(" ") if " " in head.strip() else len(head)
+    return text[:cut], text[cut:].lstrip()
 
 
 def show_table(

@@ -403,4 +403,9 @@ SENTENCES = {
     ),
     "{numbers} (NaN or Infinity) treated as missing": "{numbers} (NaN hoặc Infinity) coi như thiếu",
     "before you share it: the file holds {found}": "trước khi chia sẻ: trong file có {found}",
+    "CPU: of recorded forwards. Recording costs CPU time too, not the same for each: this is no "
+    "order of what they cost unrecorded.": "CPU: của các forward được ghi. Bản thân việc ghi "
+    "cũng tốn thời gian CPU, mỗi cách một khác: đây không phải thứ tự chi phí khi không ghi.",
+    "call": "lời gọi",
+    "other kind": "loại khác",
 }

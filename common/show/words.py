@@ -138,8 +138,7 @@ def what(script: str, variant: str) -> str:
 
 
 def repeats(row: Row) -> str:
-    works = sum(step.kind != "memset" or row.kind == "memset" for step in row.steps)
-    return f" ×{works}" if works > 1 and not row.op else ""
+    return f" ×{row.works}" if row.works > 1 and not row.op else ""
 
 
 def what_ran(row: Row) -> str:
