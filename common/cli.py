@@ -201,15 +201,35 @@ def note(message: str) -> None:
     print(f"note: {visible(message)}", file=sys.stderr)
 
 
-# What a terminal obeys instead of showing: C0 and C1 controls, and marks that reorder a line.
+# What a terminal obeys instead of showing, or shows as nothing: C0 controls (with the line
+# break), C1 controls, marks that reorder a line or have no width, halves of surrogate pairs.
 _OBEYED = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0e"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+A_NAME = 80  # characters of one in the middle of a sentence
+LONGEST = 1000  # characters of a stranger's text in one line: a name can be of megabytes
 
 
-def visible(text: str) -> str:
-    """Text of a stranger's file as it can be printed: what a terminal would obey is spelled out."""
-    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+def visible(text: str, most: int | None = LONGEST) -> str:
+    """Text of a stranger's file as it can be printed in a line: what a terminal would obey is
+    spelled out, and of more than `most` characters the middle is left out."""
+    if most is not None and len(text) > most:
+        head = most * 2 // 3
+        text = f"{text[:head]} … {text[-(most - head) :]}"
+    return _OBEYED.sub(_spelled_out, text)
+
+
+def named(name: str) -> str:
+    """A stranger's name as it can stand in a sentence."""
+    return visible(name, A_NAME)
+
+
+def _spelled_out(match: re.Match) -> str:
+    # As JSON escapes it: a program that reads our JSON gets the very character.
+    code = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
 # ── Progress ──────────────────────────────────────────────────────────────────────────────────────

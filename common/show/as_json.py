@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import islice
 
 from ..cli import shown, visible
 from ..compare.compared import Compared, compare
@@ -19,10 +20,16 @@ from .warnings import survey_warnings, trust, warnings
 from .words import by_time
 from .worth import in_words
 
+PARTS = 1 << 14  # of JSON that are printed at once
+
 
 def print_json(found: dict) -> None:
-    # JSON's own escapes are what `visible` writes: no name can write to a terminal.
-    print(visible(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)))
+    # JSON's own escapes are what `visible` writes: no name can write to a terminal. A part at a
+    # time: as one text it may take far more memory than what it says.
+    parts = json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(found)
+    while text := "".join(islice(parts, PARTS)):
+        print("\n".join(visible(line, None) for line in text.split("\n")), end="")
+    print()
 
 
 def as_json(compared: Compared) -> dict:

@@ -87,7 +87,7 @@ def page(
         *(_group(one, width) for one, width in zip(groups, widths, strict=True)),
         *(_sweep(one, refused) for one in measured),
         "</main><footer>",
-        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
+        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups), more] if line),
         "</footer>",
     ]
     return f"{_head()}<body>\n" + "\n".join(body) + "\n</body></html>\n"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -163,12 +163,12 @@ def answers(claims: Answered) -> Table:
     table.add_column()
     for (claim, answer), following in zip_longest(claims, claims[1:]):
         mark, colour = MARKS[answer.verdict]
-        words = Text(claim.sentence)
+        words = [Text(claim.sentence)]
         if not following or following[1] != answer:  # the same of several is said once, below them
-            words.append(f"\n{answer.evidence}", "dim")
+            words.append(Text(answer.evidence, "dim"))
         if answer.verdict == "no" and claim.otherwise:
-            words.append(f"\n{claim.otherwise}")
-        table.add_row(Text(f"  {mark:3}", colour), words)
+            words.append(Text(claim.otherwise))
+        table.add_row(Text(f"  {mark:3}", colour), Group(*words))
     return table
 
 
@@ -177,7 +177,8 @@ def answers(claims: Answered) -> Table:
 
 def show_difference(out: Console, a: Observation, b: Observation) -> None:
     """Two recordings side by side, step by step."""
-    print_plain(out, Text(f"A  {headline(a)}\nB  {headline(b)}\n", "bold"))
+    print_plain(out, Text(f"A  {headline(a)}", "bold"))
+    print_plain(out, Text(f"B  {headline(b)}\n", "bold"))
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("", "step"):
         table.add_column(name, no_wrap=True)
@@ -214,7 +215,8 @@ def show_difference(out: Console, a: Observation, b: Observation) -> None:
             title = "\n{}'s CUDA graph, with the ops of {}\n".format(*names)
             print_plain(out, Text(title, "bold"))
             print_plain(out, _graph(graph, eager))
-    print_plain(out, Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
+    print_plain(out, Text(f"\nA  {sums(a)}"))
+    print_plain(out, Text(f"B  {sums(b)}"))
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
             print_plain(out, Text(f"warning: {name}: {text}", "yellow"))
@@ -282,7 +284,7 @@ def show_files(
     ]
     print_plain(out)
     for name, text in lines:
-        out.print(Text(f"{name:6} {visible(text)}"), soft_wrap=True)
+        out.print(Text(f"{name:6} {visible(text, None)}"), soft_wrap=True)
 
 
 def show_link(out: Console, link: str) -> None:

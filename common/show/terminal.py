@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from functools import partial
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ..cli import visible
 
 WIDTH = 100
+CELL = 300  # characters of a stranger's text in a cell of a table
 
 
 def console() -> Console:
@@ -22,27 +23,35 @@ def console() -> Console:
 
 def print_plain(out: Console, what: Table | Text | str = "") -> None:
     """Print without the blanks that pad a table's last column or end a wrapped line; names of a
-    stranger's file cannot write to the terminal."""
-    _make_visible(what)
+    stranger's file cannot write to the terminal.
+
+    A text is a line. A line break before or behind it is layout, one inside it a stranger's.
+    """
+    if isinstance(what, Text):
+        _make_visible(what)
+    elif isinstance(what, Table):
+        for column in what.columns:
+            column._cells[:] = [_visible_cell(cell) for cell in column._cells]
     with out.capture() as captured:
         out.print(what)
     for line in captured.get().split("\n")[:-1]:
         print(line.rstrip(), file=out.file)
 
 
-def _make_visible(what: Table | Text | str) -> None:
-    if isinstance(what, Text):
-        what.plain = visible(what.plain)
-    elif isinstance(what, Table):
-        for column in what.columns:
-            column._cells[:] = [_visible_cell(cell) for cell in column._cells]
+def _make_visible(text: Text) -> None:
+    plain = text.plain
+    before, behind = plain[:1] == "\n", len(plain) > 1 and plain[-1] == "\n"
+    inside = visible(plain[before : len(plain) - behind])
+    text.plain = "\n" * before + inside + "\n" * behind
 
 
 def _visible_cell(cell: RenderableType) -> RenderableType:
+    if isinstance(cell, Group):  # of lines, each with its own
+        return Group(*map(_visible_cell, cell.renderables))
     if isinstance(cell, Text):
-        _make_visible(cell)
+        cell.plain = visible(cell.plain, CELL)
         return cell
-    return visible(cell) if isinstance(cell, str) else cell
+    return visible(cell, CELL) if isinstance(cell, str) else cell
 
 
 def show_table(
@@ -52,6 +61,7 @@ def show_table(
     below: Sequence[str] = (),
 ) -> None:
     """Aligned, with a line of words below each; folded where there is no room."""
+    lines = [[visible(cell, CELL) for cell in line] for line in lines]
     # A head may stand on several lines; they end where the numbers begin.
     parts = [head.split("\n") for head in heads]
     height = max(map(len, parts))

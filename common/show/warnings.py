@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..cli import named
 from ..read.linked import Linked
 from ..read.observe import Observation
 from ..read.survey import Survey
@@ -57,8 +58,8 @@ def warnings(seen: Observation) -> list[str]:
     for call, count in seen.shared[:FEW]:
         said.append(
             f"correlation {call.correlation} belongs to {count} kernels but its launch "
-            f"({call.name}) starts one; {without} {'have' if len(seen.lost) > 1 else 'has'} no "
-            f"kernel; {how}"
+            f"({named(call.name)}) starts one; {without} "
+            f"{'have' if len(seen.lost) > 1 else 'has'} no kernel; {how}"
         )
     if more := seen.shared[FEW:]:
         said.append(f"{plural(len(more), 'more correlation id')} of several kernels")
