@@ -8,6 +8,7 @@ from build import NVJET, SOFTMAX, forward, kernel, launch, op, recordings, regio
 from seen import look, recorded
 
 from common.cli import UserError
+from common.compare import rows as module
 from common.compare.rows import (
     Row,
     align,
@@ -16,7 +17,7 @@ from common.compare.rows import (
     rows,
 )
 from common.read.kinds import VOCABULARY
-from common.read.observe import wrappers
+from common.read.observe import Step, wrappers
 
 
 def kinds(seen):
@@ -49,6 +50,63 @@ def test_alignment_keeps_everything_in_order_and_agrees_as_often_as_possible(see
     both = [pair for pair in pairs if pair.guess and pair.row]
     assert all(pair.guess == pair.row.kind for pair in both)
     assert len(both) == agreements(guess, [row.kind for row in seen])
+
+
+def counted(kind, times):
+    """A row of as many neighbours."""
+    return Row(kind, tuple(Step(kind, kind, 1, None) for _ in range(times)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_neighbours_counted_together_agree_with_as_many_words(seed):
+    rng = random.Random(seed)
+    kinds = rng.choices(["cast", "mul", "fill"], k=rng.randint(1, 5))
+    seen = [counted(kind, rng.randint(1, 4)) for kind in kinds]
+    every = [row.kind for row in seen for _ in row.steps]
+    pairs = align(every, seen)
+    assert [step for pair in pairs for step in pair.row.steps] == [s for r in seen for s in r.steps]
+    assert [pair.guess for pair in pairs for _ in range(pair.words)] == every
+    # A word left out somewhere: all others agree, and nothing is lost.
+    guess = rng.choices(["cast", "mul", "fill"], k=rng.randint(0, 8))
+    pairs = align(guess, seen)
+    assert [pair.guess for pair in pairs if pair.guess for _ in range(pair.words)] == guess
+    assert sum(len(pair.row.steps) for pair in pairs if pair.row) == len(every)
+    agreed = sum(pair.words for pair in pairs if pair.guess and pair.row)
+    assert agreed == agreements(guess, every)
+
+
+def test_one_word_stands_for_neighbours_and_other_numbers_divide_them():
+    def shown(guess, *seen):
+        return [
+            (pair.guess, pair.words if pair.guess else 0, pair.row and len(pair.row.steps))
+            for pair in align(guess.split(), seen)
+        ]
+
+    three = counted("cast", 3)
+    assert shown("cast", three) == [("cast", 1, 3)]
+    assert shown("cast cast cast", three) == [("cast", 3, 3)]
+    assert shown("cast cast", three) == [("cast", 2, 2), (None, 0, 1)]
+    assert shown("cast cast cast cast", three) == [("cast", 3, 3), ("cast", 1, None)]
+    assert shown("mul cast", three) == [("mul", 1, None), ("cast", 1, 3)]
+    # What compiled C++ does between two matmuls leaves no row: both of them were guessed.
+    assert shown("matmul fused matmul", counted("matmul", 2)) == [
+        ("matmul", 1, 1), ("fused", 1, None), ("matmul", 1, 1),
+    ]  # fmt: skip
+
+
+def test_very_long_recordings_are_laid_side_by_side_without_losing_a_row(monkeypatch):
+    rng = random.Random(0)
+    left = [Row(kind, ()) for kind in rng.choices(["mul", "add", "copy"], k=500)]
+    right = [row for row in left if rng.random() > 0.1]
+    right.insert(250, Row("matmul", ()))
+    exact = align([row.kind for row in left], right)
+    monkeypatch.setattr(module, "MANY", 1000)
+    windows = align([row.kind for row in left], right)
+    for pairs in (exact, windows):
+        assert [pair.guess for pair in pairs if pair.guess] == [row.kind for row in left]
+        assert [id(pair.row) for pair in pairs if pair.row] == list(map(id, right))
+    agreed = [sum(bool(p.guess and p.row) for p in pairs) for pairs in (exact, windows)]
+    assert agreed[0] == len(right) - 1 and agreed[1] > 0.95 * agreed[0]
 
 
 def test_a_right_guess_agrees_in_every_line():

@@ -1,15 +1,18 @@
 """Rows, and what lies beside them: guess against observation, one observation against another."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..cli import UserError
 from ..read.kinds import VOCABULARY, kind_of_op
 from ..read.known import total
 from ..read.observe import Observation, Op, Step, wrappers
 
+MANY = 1 << 20  # pairs of rows that are all looked at
+WINDOW = 128  # rows of each of two longer sequences
 LONG_RUN = 3  # from so many steps of one op on, the picture shows the op
 
 A = TypeVar("A")
@@ -94,6 +97,7 @@ class Pair:
 
     guess: str | None
     row: Row | None
+    words: int = 1  # how often it was guessed: of neighbours that are counted together
 
 
 def parse_guess(text: str) -> tuple[str, ...]:
@@ -110,15 +114,84 @@ def parse_guess(text: str) -> tuple[str, ...]:
 
 
 def align(guess: Sequence[str], seen: Sequence[Row]) -> list[Pair]:
-    """Lay the guess beside the rows, in order, so that as many as possible agree."""
-    pairs = _align(guess, seen, lambda word, row: word == row.kind)
-    return [Pair(word, row) for word, row in pairs]
+    """Lay the guess beside the rows, in order, so that as many words as possible agree.
+
+    Neighbours that are counted together agree with one word, or with one for each of them. With any
+    other number of words the row is divided: what was not guessed is a row of its own.
+    """
+    units = [unit for row in seen for unit in _divided(row, guess.count(row.kind))]
+    pairs = aligned(guess, units, lambda word, unit: word == unit.row.kind)
+    agreed = Counter(id(unit.row) for word, unit in pairs if word is not None and unit)
+    found: list[Pair] = []
+    placed: set[int] = set()  # rows that stand there as a whole
+    last: Row | None = None  # the row of which the last of `found` is a part
+    for word, unit in pairs:
+        if unit is None:
+            found.append(Pair(word, None))
+            last = None
+        elif agreed[id(unit.row)] < 2:
+            if id(unit.row) not in placed and (word is not None or not agreed[id(unit.row)]):
+                found.append(Pair(word, unit.row))
+                placed.add(id(unit.row))
+            last = None
+        else:
+            before = found[-1] if found else None
+            if before and before.row and unit.row is last and before.guess == word:
+                whole = Row(unit.row.kind, before.row.steps + unit.steps)
+                found[-1] = Pair(word, whole, before.words + 1)
+            else:
+                found.append(Pair(word, Row(unit.row.kind, unit.steps)))
+            last = unit.row
+    return found
 
 
-def _align(
+class _Unit(NamedTuple):
+    """One of the neighbours that a row counts together, with what was left over."""
+
+    row: Row
+    steps: tuple[Step, ...]
+
+
+def _divided(row: Row, words: int) -> list[_Unit]:
+    """A row's neighbours, one by one as far as there are words for them."""
+    if row.op is not None or words < 2 or len(row.steps) < 2:
+        return [_Unit(row, row.steps)]
+    units: list[list[Step]] = []
+    for step in row.steps:
+        prepares = units and units[-1][-1].kind == "memset" != row.kind
+        if prepares or len(units) > words:
+            units[-1].append(step)
+        else:
+            units.append([step])
+    return [_Unit(row, tuple(steps)) for steps in units]
+
+
+def aligned(
     left: Sequence[A], right: Sequence[B], agree: Callable[[A, B], bool]
 ) -> list[tuple[A | None, B | None]]:
-    """The longest common subsequence of two sequences, with what each has alone in between."""
+    """The longest common subsequence of two sequences, with what each has alone in between. Of very
+    long ones that differ it is looked for a window at a time, so that twice the length takes twice
+    the time: then it need not be the longest."""
+    pairs: list[tuple[A | None, B | None]] = []
+    i = j = 0
+    while (len(left) - i) * (len(right) - j) > MANY:
+        if agree(left[i], right[j]):
+            pairs.append((left[i], right[j]))
+            i, j = i + 1, j + 1
+            continue
+        there = i, j
+        for one, other in _aligned_exactly(left[i : i + WINDOW], right[j : j + WINDOW], agree):
+            pairs.append((one, other))
+            i, j = i + (one is not None), j + (other is not None)
+            if max(i - there[0], j - there[1]) >= WINDOW // 2:
+                break
+    return pairs + _aligned_exactly(left[i:], right[j:], agree)
+
+
+def _aligned_exactly(
+    left: Sequence[A], right: Sequence[B], agree: Callable[[A, B], bool]
+) -> list[tuple[A | None, B | None]]:
+    """The longest; all pairs are looked at."""
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for i in reversed(range(len(left))):
         for j in reversed(range(len(right))):
@@ -158,5 +231,5 @@ class Difference:
 
 def differences(a: Observation, b: Observation) -> list[Difference]:
     """Two recordings step by step."""
-    pairs = _align(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
+    pairs = aligned(rows(a.steps), rows(b.steps), lambda x, y: x.kind == y.kind)
     return [Difference(row, x, y) for x, y in pairs if (row := x or y)]

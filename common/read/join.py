@@ -96,9 +96,12 @@ def _divide(made: list[Call], group: list[GpuEvent], found: Joined) -> None:
         found.undecided += group
         found.undecided_calls.update(map(id, made))
         return
+    calls_of = defaultdict(list)
+    for call in made:
+        calls_of[call.thread[0]].append(call)
     for process, events in by_process.items():
         # Whose process is unknown may be anyone's.
-        own = [call for call in made if process in (None, call.thread[0])]
+        own = made if process is None else calls_of.get(process, [])
         alike = Counter(call.name for call in set(own))  # one written twice is one
         if not own:
             found.leaked += events

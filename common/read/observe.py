@@ -20,10 +20,11 @@ import msgspec
 from ..cli import UserError, named, shown
 from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
-from .kinds import CALLS_OTHERS, kind_of_op, kind_of_step
+from .kinds import CALLS_OTHERS, COMPILED_CPP, kind_of_op, kind_of_step
 from .lanes import Spans
 from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
+from .op_names import is_compiled
 from .owners import Interval, merged
 from .survey import busy_time
 from .trace import Call, GpuEvent, Sort, Span, Thread, Trace
@@ -407,6 +408,19 @@ class Observation:
                 ):
                     return backend
         return None
+
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether compiled code ran in a forward."""
+        return any(is_compiled(op.name) for forward in self.forwards for op in forward.ops)
+
+    @cached_property
+    def hides_compiled(self) -> bool:
+        """Whether compiled code ran of which no event tells: what Inductor compiles for the CPU
+        leaves none, unless its kernel profile is on."""
+        if self.on_gpu or any(call.launches for call in self.trace.calls) or not self.compiled:
+            return False
+        return not any(COMPILED_CPP.fullmatch(op.name) for op in self.ops)
 
     def of(self, kind: str) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.kind == kind)

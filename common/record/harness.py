@@ -121,6 +121,9 @@ def record(
     progress("writing trace and table")
     on_gpu = workload.device == "cuda"
     averages = profiler.key_averages()
+    if options.compile:
+        ran = sum(row.count for row in averages if row.key.startswith("Torch-Compiled Region"))
+        _require_compiled(who, workload, ran, options.active)
     by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
     table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
     # Compiled, the choice is the compiler's, and it does not tell.
@@ -152,6 +155,24 @@ def record(
             note(f"{shown(made.trace)} of {when:%Y-%m-%d %H:%M} is replaced")
         put({made.trace: trace, made.table: table.encode()})
     return made
+
+
+def _require_compiled(who: str, workload: Workload, ran: int, active: int) -> None:
+    """Raise UserError unless compiled code ran in every recorded forward: what torch.compile leaves
+    eager, it leaves so without a word."""
+    if ran >= active:
+        return
+    dynamo = torch._dynamo.config
+    if os.environ.get("TORCH_COMPILE_DISABLE", "0") != "0" or dynamo.disable:
+        why = "TORCH_COMPILE_DISABLE turns torch.compile off"
+    elif dynamo.suppress_errors:
+        why = "compiling failed, and TORCHDYNAMO_SUPPRESS_ERRORS hides why; run without it"
+    else:
+        why = "torch.compile left it as it is"
+    some = "no" if not ran else "not every"
+    raise UserError(
+        f"--compile {who} {workload}: {some} forward ran compiled code: {why}; not recorded"
+    )
 
 
 def _heads_first(x: torch.Tensor, layout: str) -> torch.Tensor:

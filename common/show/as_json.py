@@ -91,6 +91,7 @@ def as_json(compared: Compared) -> dict:
         found["guess"] = [
             {"guess": pair.guess, "seen": pair.row.kind if pair.row else None}
             for pair in compared.pairs
+            for _ in range(pair.words if pair.guess else 1)
         ]
     if compared.answers:
         found["claims"] = [

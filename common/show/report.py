@@ -84,11 +84,14 @@ def picture(
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
-    whole = total(pair.row.ns for pair in pairs if pair.row)
+    # No share of what compiled code took without a trace of it.
+    whole = None if seen.hides_compiled else total(pair.row.ns for pair in pairs if pair.row)
+    gone = "– not visible" if seen.hides_compiled else "− did not come"
     for pair in pairs:
-        guess = [pair.guess or "  –"] if guessed else []
+        times = f" ×{pair.words}" if pair.guess and pair.words > 1 else ""
+        guess = [f"{pair.guess}{times}" if pair.guess else "  –"] if guessed else []
         if pair.row is None:
-            table.add_row(*guess, "− did not come", "", "", "", "", style="yellow")
+            table.add_row(*guess, gone, "", "", "", "", style="yellow")
             continue
         row = pair.row
         extra = guessed and pair.guess is None
@@ -132,10 +135,14 @@ def mismatches(seen: Observation, pairs: Sequence[Pair], reasons: Mapping[str, s
             ) + " by " + "; ".join(dict.fromkeys(launched_by(row, seen.wrappers) for row in same))
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
-        lines.append(Text(f"\n{plural(len(missing), 'step')} you guessed did not come", "bold"))
+        verb = "are" if len(missing) > 1 else "is"
+        what = f"{verb} not visible" if seen.hides_compiled else "did not come"
+        lines.append(Text(f"\n{plural(len(missing), 'step')} you guessed {what}", "bold"))
         for kind, count in Counter(missing).items():
             times = f" ×{count}" if count > 1 else ""
             why = reasons.get(f"-{kind}") or _where_it_went(kind, pairs)
+            if seen.hides_compiled:
+                why = "compiled C++ may have done it, and leaves no event on the CPU"
             lines.append(Text(f"  {kind}{times} — {why}"))
     return lines
 

@@ -122,6 +122,13 @@ def warnings(seen: Observation) -> list[str]:
         )
     if not seen.alike:
         said.append("the forwards differ: steps and times are those of the first")
+    if seen.hides_compiled:
+        said.append(
+            "compiled C++ leaves no event on the CPU: what it did is no step here, and in no time "
+            "but the forward's (TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 records it)"
+        )
+    if seen.story and seen.story.compiled and seen.forwards and not seen.compiled:
+        said.append("recorded as compiled, and no compiled code ran: this is eager")
     asked, ran = seen.story and seen.story.variant, seen.backend
     if asked == "auto" and ran == "math":
         said.append("no fused kernel served this shape; math materialises the score matrix")

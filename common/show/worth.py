@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ..compare.worth import (
+    CompiledHidden,
     Copies,
     CopiesGone,
     CoresUnused,
@@ -49,5 +50,7 @@ def _said(sight: Sight) -> str:
             return "builds the mask in every call"
         case Fused(ops):
             return f"one compiled kernel does {' and '.join(ops)}"
+        case CompiledHidden():
+            return "compiled C++ leaves no event on the CPU"
         case Slowest(kind, share, on_gpu):
             return f"{kind} takes most, {percent(share)} of {'GPU' if on_gpu else 'op'} time"
