@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from ..cli import UserError, note, put, shown
+from ..cli import UserError, note, put, scratch, shown
 from ..story import METADATA_KEY, Device, Steps, Story, Versions, as_builtins
 from .workload import (
     TOLERANCE,
@@ -146,15 +146,24 @@ def record(
     )
     made = Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
     with _disk_errors(folder):
-        with tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch:
-            raw = Path(scratch) / "raw.json"
+        with scratch() as away:  # what the profiler writes names the host: not where one may share
+            raw = away / "raw.json"
             profiler.export_chrome_trace(str(raw))
             trace = with_story(raw.read_bytes() if raw.exists() else b"", as_builtins(story))
-        if made.trace.exists():
-            when = datetime.fromtimestamp(made.trace.stat().st_mtime)
-            note(f"{shown(made.trace)} of {when:%Y-%m-%d %H:%M} is replaced")
+        replaced = _replaced(made)
         put({made.trace: trace, made.table: table.encode()})
+    for line in replaced:
+        note(line)
     return made
+
+
+def _replaced(made: Recording) -> list[str]:
+    """What a recording takes the place of: a trace, its table with it, or a table alone."""
+    for path in (made.trace, made.table):
+        if path.exists():
+            when = datetime.fromtimestamp(path.stat().st_mtime)
+            return [f"{shown(path)} of {when:%Y-%m-%d %H:%M} is replaced"]
+    return []
 
 
 def _require_compiled(who: str, workload: Workload, ran: int, active: int) -> None:
