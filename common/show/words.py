@@ -73,6 +73,7 @@ def plural_of(word: str) -> str:
         "launch": "launches",
         "e-mail address": "e-mail addresses",
         "IP address": "IP addresses",
+        "hardware address": "hardware addresses",
     }.get(word, word + "s")
 
 
