@@ -1,5 +1,5 @@
-"""The whole upload, through trace-util and huggingface_hub, to a small hub on this machine's loopback:
-what is sent, under which names, and one line for every refusal and every odd answer."""
+"""The whole upload, through trace-util and huggingface_hub, to a small hub on loopback: what is
+sent, under which names, and one line for every refusal and every odd answer."""
 
 import json
 import os
@@ -84,7 +84,8 @@ def share(hub, tmp_path, *files) -> subprocess.CompletedProcess:
         "from common.cli import one_line_errors\n"
         "with one_line_errors():\n"
         f"    share.require({BUCKET!r})\n"
-        f"    print(*share.upload([Path(x) for x in sys.argv[1:]], {BUCKET!r}, '04_x'), sep='\\n')\n"
+        f"    links = share.upload([Path(x) for x in sys.argv[1:]], {BUCKET!r}, '04_x')\n"
+        "    print(*links, sep='\\n')\n"
     )
     environment = os.environ | {
         "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_TOKEN": "hf_of_no_one",

@@ -3,13 +3,24 @@
 from collections.abc import Sequence
 from functools import partial
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ..cli import visible
 
 WIDTH = 100
+GAP = 2  # blanks between two columns
+EASY_WORDS = 20  # characters of words that wrap and are read with ease
+LEAST_WORDS = 12  # characters of a column of words that still say something
+# Columns in the order in which they give way where there is no room, by their heads.
+GIVES_WAY = (
+    "in B", "what ran in A", "ranks", "of", "longest", "share", "of idle", "elements", "kernel",
+    "op", "times", "own thread", "any running", "which is", "calls", "÷ cuDNN", "min … max",
+    "its backward", "autograd", "self CPU", "CPU", "launched by", "called by",
+    "launched by, in the eager recording", "B − A",
+)  # fmt: skip
 CELL = 300  # characters of a stranger's text in a cell of a table
 
 
@@ -32,10 +43,55 @@ def print_plain(out: Console, what: Table | Text | str = "") -> None:
     elif isinstance(what, Table):
         for column in what.columns:
             column._cells[:] = [_visible_cell(cell) for cell in column._cells]
+        _fit(what, out.width)
     with out.capture() as captured:
         out.print(what)
     for line in captured.get().split("\n")[:-1]:
         print(line.rstrip(), file=out.file)
+
+
+def _fit(table: Table, width: int) -> None:
+    """Give each column its room: words give way where there is too little, then whole columns, the
+    least worth first; a number is never cut."""
+    needed = [_needed(column) for column in table.columns]
+    least = [
+        need if column.justify == "right" else min(need, LEAST_WORDS)
+        for column, need in zip(table.columns, needed, strict=True)
+    ]
+
+    def room() -> int:
+        return width - sum(least) - GAP * (len(least) - 1)
+
+    if width - sum(needed) - GAP * (len(needed) - 1) >= 0:
+        return
+    for head in GIVES_WAY:
+        for number in range(len(least) - 1, 0, -1):
+            if room() < 0 and len(least) > 2 and str(table.columns[number].header) == head:
+                del table.columns[number], needed[number], least[number]
+    for number, column in enumerate(table.columns):
+        column._index = number  # where it looks for its cells
+    # What may wrap to where it is read with ease, then names whole, then the rest.
+    wraps = [number for number, column in enumerate(table.columns) if not column.no_wrap]
+    names = [number for number in range(len(least)) if number not in wraps]
+    for numbers, most in ((wraps, EASY_WORDS), (names, width), (wraps, width)):
+        for number in numbers:
+            want = min(most, needed[number]) - least[number]
+            least[number] += max(0, min(want, room()))
+    for column, characters in zip(table.columns, least, strict=True):
+        column.width = characters
+        column.max_width = None
+
+
+def _needed(column: Column) -> int:
+    """Characters of a column's longest line; its head may stand on several, a word on each."""
+    lines = [len(word) for word in str(column.header).split()]
+    for cell in column._cells:
+        parts = cell.renderables if isinstance(cell, Group) else [cell]
+        lines += [cell_len(str(part)) for part in parts]
+    if column.justify == "right" or column.no_wrap:  # its head is a line
+        lines.append(len(str(column.header)))
+    needed = max(lines, default=0)
+    return min(needed, column.max_width) if column.max_width else needed
 
 
 def _make_visible(text: Text) -> None:
