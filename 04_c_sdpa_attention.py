@@ -149,7 +149,8 @@ def lesson(options: Options) -> Lesson:
         Subject(
             "SDPA",
             label="sdpa_fwd",
-            stores_scores=backend == "math",
+            # In float32, twice and more: the peak measured for 16-bit types (torch 2.11, H200).
+            stores_scores=backend == "math" and (4.9 if options.dtype != "fp32" else True),
             cuda_only=backend in ("efficient", "cudnn"),
         ),
         expected(backend, compiled=False),

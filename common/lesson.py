@@ -138,7 +138,9 @@ def record(
             f"{why}; recording on the CPU at {list(work.shape)} "
             "(--replay shows the recording of a GPU)"
         )
-    workload.require_memory(work, options.variant or subject.title, subject.stores_scores)
+    # Compiled, mask, scale and softmax write the scores once, whatever they are worth eagerly.
+    stores = bool(subject.stores_scores) and (1.0 if options.compile else subject.stores_scores)
+    workload.require_memory(work, options.variant or subject.title, stores)
     with lesson.pinned():
         return harness.record(
             lesson.build(work),

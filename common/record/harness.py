@@ -54,7 +54,7 @@ class Subject:
 
     title: str
     label: str  # of the range around a forward
-    stores_scores: bool = False
+    stores_scores: bool | float = False  # or how many score matrices exist at once
     cuda_only: bool = False
     layout: Literal["bhsd", "bshd"] = "bhsd"  # of q, k, v: [batch, heads, seq, head_dim], or …
     configuration: Callable[[Workload], str | None] | None = None
@@ -281,7 +281,7 @@ def _peak_bytes(forward: Attention, *inputs: torch.Tensor) -> int | None:
 
 
 @contextlib.contextmanager
-def _explained(variant: str, workload: Workload, stores_scores: bool) -> Iterator[None]:
+def _explained(variant: str, workload: Workload, stores_scores: bool | float) -> Iterator[None]:
     """Turn torch's refusals into one line. Why a pinned backend refuses stands only in warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -308,7 +308,7 @@ def _refusals(messages: Iterator[str]) -> Iterator[str]:
             yield text.rstrip(".")
 
 
-def _out_of_memory(variant: str, workload: Workload, stores_scores: bool) -> str:
+def _out_of_memory(variant: str, workload: Workload, stores_scores: bool | float) -> str:
     if stores_scores:
         return f"{scores_too_large(workload, variant)} and more beside them; {WAY_OUT}"
     return (
