@@ -17,6 +17,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -83,7 +84,8 @@ class Rank:
                      2 * (depth - level) + 4, **{"External id": self.next_id})  # fmt: skip
         if rng.random() < 0.1:
             self.add("user_annotation", "inner", at + depth + 0.25, 3)
-        sort = rng.choice(("kernel", "kernel", "kernel", "gpu_memcpy", "gpu_memset", "graph", "sync"))
+        sorts = "kernel", "kernel", "kernel", "gpu_memcpy", "gpu_memset", "graph", "sync"
+        sort = rng.choice(sorts)
         number, self.next_id = self.next_id, self.next_id + 1
         if sort == "sync":
             self.add("cuda_runtime", "cudaStreamSynchronize", call, 2, correlation=number)
@@ -157,7 +159,7 @@ def small_reader(whole: dict) -> dict:
     def agreed(count: list[int]):
         return count[0] if len(set(count)) == 1 else count
 
-    busy, until = Fraction(), None  # exactly: times since 1970 fill a float
+    busy, until = Fraction(), None
     spans = ((Fraction(w["ts"]), Fraction(w["ts"]) + Fraction(w["dur"])) for w in mine)
     for start, end in sorted(spans):
         busy += max(0, end - max(start, until if until is not None else start))
@@ -168,7 +170,7 @@ def small_reader(whole: dict) -> dict:
         "kernels_per_forward": agreed(counts["kernel"]) if works else None,
         "copies_per_forward": agreed(counts["gpu_memcpy"]) if works else None,
         "memsets_per_forward": agreed(counts["gpu_memset"]) if works else None,
-        "cuda_sum_us": round(sum(work["dur"] for work in mine), 3) if mine else None,
+        "cuda_sum_us": round(float(sum(work["dur"] for work in mine)), 3) if mine else None,
         "gpu_busy_us": round(float(busy), 3) if mine else None,
         "total_kernels": len(kernels),
         "unlinked_kernels": sum(str(k["args"]["correlation"]) not in launched for k in kernels),
@@ -200,10 +202,8 @@ def of_ranks(whole: dict, found: dict) -> list[str]:
                    ("kernel", "gpu_memcpy", "gpu_memset")})  # fmt: skip
     total: float | None = 0.0
     for number, pid in enumerate(pids):
-        part = [
-            e for e in events
-            if (e["args"].get("device") == number if "stream" in e["args"] else str(e["pid"]) == pid)
-        ]  # fmt: skip
+        its_gpu = [e for e in events if e["args"].get("device") == number]
+        part = its_gpu + [e for e in events if "stream" not in e["args"] and str(e["pid"]) == pid]
         its = small_reader({"traceEvents": part})["cuda_sum_us"]
         total += its or 0
     ours = found["cuda_sum_us"]
@@ -219,7 +219,9 @@ def differ(count: int, seed: int = 0) -> tuple[Counter, list[str]]:
         for number in range(seed, seed + count):
             rng = random.Random(number)
             whole, ranks = generated(rng)
-            path.write_text(json.dumps(whole, indent=rng.choice((None, 1))))
+            text = json.dumps(whole, indent=rng.choice((None, 1)))
+            path.write_text(text)
+            whole = json.loads(text, parse_float=Decimal)  # what is written, exactly
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 look(Options([path], region=LABEL, json=True))
