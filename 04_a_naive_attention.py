@@ -15,6 +15,9 @@ Three lines move 512 MiB each and compute next to nothing: they will cost about 
 one of them does more than it says.
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 import torch
 
 from common.compare import claims

@@ -14,6 +14,9 @@ many kernels does each of the others take? A kernel that holds few warps on an S
 is the one with the lowest occupancy the slowest?
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial

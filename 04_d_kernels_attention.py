@@ -14,6 +14,9 @@ Without a GPU the Triton kernel runs in Triton's interpreter, in Python: right, 
 nothing of it in the trace.
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 import logging
 import math
 import os
