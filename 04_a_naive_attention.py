@@ -11,8 +11,8 @@ default shape the scores are 8 × 16 × 1024 × 1024 numbers of 2 bytes, 256 MiB
     softmax              scores       scores
     weights @ v          scores, v    output
 
-Three lines move 512 MiB each and compute next to nothing: they will cost about the same, unless
-one of them does more than it says.
+Three lines move 512 MiB each. If bytes were all, they would cost about the same: where one takes
+longer, something else bounds it. And does one of them do more than it says?
 """
 
 import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
@@ -43,6 +43,12 @@ GUESS = Expectation(
             otherwise="FP32 leaves them unused, unless TF32 is allowed",
         ),
         Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
+        Claim(
+            "mul, mask and softmax run at the memory's rate",
+            claims.at_memory_rate("mul", "mask", "softmax"),
+            otherwise="where one is far below, its bytes are not what bounds it: what it does for "
+            "each number is",
+        ),
     ),
 )
 COMPILED_GUESS = Expectation(

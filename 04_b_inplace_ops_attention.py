@@ -39,9 +39,15 @@ GUESS = Expectation(
         ),
         Claim("the score matrix stands in memory", claims.score_matrix_in_memory),
         Claim(
+            "mul, mask and softmax run at the memory's rate",
+            claims.at_memory_rate("mul", "mask", "softmax"),
+            otherwise="where one is far below, its bytes are not what bounds it: what it does for "
+            "each number is",
+        ),
+        Claim(
             "the peak of memory is below that of 04_a",
             claims.peak_below_naive,
-            otherwise="mul and softmax hold two score-sized tensors as well, input and result",
+            otherwise="in both the last matmul finds scores, weights and output at once",
         ),
     ),
 )

@@ -5,19 +5,23 @@ this machine's GPU, or reads recordings with --replay, and draws its conclusion 
                 recorded with and without one synchronise at the end of the warm-up
     occupancy   why the profiler says 0 % for kernels that run well: because of how they are
                 launched, or of the shared memory they take?
-    cpu         which SDPA backend costs most CPU time, and which cannot be told apart: many
-                forwards, each waited for, so that no launch waits for the GPU
+    cost        what a forward costs the CPU, recorded and not: variants in turns, in several
+                processes one after the other. A second run into the same folder adds to it
     tuning      what a trace shows of an autotuned kernel that was not warmed up: the first recorded
                 forward has forgotten which tiles are fastest
+    peak        whether working in place saves memory, and which line holds the peak
+    plan        whether cuDNN looks for its kernel anew in every call
 """
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from .cli import UserError, note, one_line_errors, option, parse, positive, progress, shown
-from .experiments import Asked, Recipe, Recorded, cpu, leak, occupancy, tuning
+from .experiments import Asked, Recipe, Recorded, cost, leak, occupancy, peak, plan, tuning
 from .read import recordings
 from .read.observe import observe
 from .read.trace import read
@@ -26,14 +30,21 @@ from .show.tables import show_experiment
 from .show.terminal import console
 
 SHIPPED = Path(__file__).parent.parent / "traces" / "experiments"
-EXPERIMENTS = {"leak": leak, "occupancy": occupancy, "cpu": cpu, "tuning": tuning}
+EXPERIMENTS = {
+    "leak": leak,
+    "occupancy": occupancy,
+    "cost": cost,
+    "tuning": tuning,
+    "peak": peak,
+    "plan": plan,
+}
 
 
 @dataclass(frozen=True)
 class Options:
     experiment: str = option(
         None,
-        "leak, occupancy, cpu or tuning",
+        "leak, occupancy, cost, tuning, peak or plan",
         positional=True,
         choices=tuple(EXPERIMENTS),
         metavar="EXPERIMENT",
@@ -45,7 +56,12 @@ class Options:
         const="",
         metavar="FOLDER",
     )
-    forwards: int = option(100, "forwards that cpu records", type=positive, metavar="N")
+    forwards: int = option(
+        50, "forwards of each variant that a process of cost times", type=positive, metavar="N"
+    )
+    processes: int = option(
+        cost.PROCESSES, "processes of cost; 1 is this one", type=positive, metavar="N"
+    )
     traces: Path = option(Path("traces"), "folder for the recordings", type=Path, metavar="DIR")
     json: bool = option(False, "print one JSON object", action="store_true")
 
@@ -53,7 +69,10 @@ class Options:
 def experiment(options: Options) -> None:
     name = options.experiment
     if options.replay is None:
-        paths = record(name, options.traces, options.forwards)
+        if name == "cost" and options.processes > 1:
+            paths = in_processes(options)
+        else:
+            paths = record(name, options.traces, options.forwards)
         note(f"recorded in {shown(paths[0].parent)}")
     else:
         paths = [Path(options.replay) if options.replay else SHIPPED]
@@ -104,12 +123,14 @@ def load(name: str, paths: Sequence[Path]) -> list[Recorded]:
             f"recordings of several machines ({'; '.join(sorted(machines))}): give the folder of "
             "one with --replay"
         )
-    files: dict[tuple[str, str], str] = {}
+    files: dict[str, str] = {}
     for one in found:
-        kind = one.variant, str(list(one.story.shape))
+        kind = f"{one.variant} {list(one.story.shape)}"
+        if told := one.story.unrecorded:
+            kind += f", process {told.process}"
         if files.setdefault(kind, one.file) != one.file:
             raise UserError(
-                f"two recordings of {' '.join(kind)}: {files[kind]} and {one.file}; give a folder "
+                f"two recordings of {kind}: {files[kind]} and {one.file}; give a folder "
                 "with one of them"
             )
     return found
@@ -136,8 +157,12 @@ def record(name: str, traces: Path, forwards: int) -> list[Path]:
             f"{why}, and the experiment {name} needs a GPU; --replay reads the recordings of one"
         )
     made = []
+    process = 1 + max(
+        (told.process for _, told in _unrecorded(traces / f"experiment_{name}")), default=0
+    )
     with progress() as doing:
-        for recipe in EXPERIMENTS[name].recipes(Asked(work, forwards)):
+        doing("compiling, tuning, timing")
+        for recipe in EXPERIMENTS[name].recipes(Asked(work, forwards, process)):
             try:
                 made.append(record_one(name, recipe, traces, doing))
             except UserError as error:
@@ -147,12 +172,41 @@ def record(name: str, traces: Path, forwards: int) -> list[Path]:
     return made
 
 
-def record_one(
-    name: str, recipe: Recipe, traces: Path, doing: Callable[[str], None] = lambda what: None
-) -> Path:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+def _unrecorded(folder: Path):
+    """What lies there already of an experiment in several processes."""
+    for path, story in recordings.recordings_in(folder):
+        if story.unrecorded:
+            yield path, story.unrecorded
 
-    from .record import harness, workload
+
+def in_processes(options: Options) -> list[Path]:
+    """Record one after the other in processes of their own. Returns all files there are then: those
+    of an earlier run count as well."""
+    command = [
+        *(sys.executable, "-m", "common.experiment", options.experiment, "--processes", "1"),
+        *("--forwards", str(options.forwards), "--traces", str(options.traces), "--json"),
+    ]
+    with progress() as doing:
+        for number in range(options.processes):
+            doing(f"process {number + 1} of {options.processes}")
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            try:
+                code = child.wait()
+            except KeyboardInterrupt:  # the terminal has interrupted the child as well
+                child.wait()
+                code = 130
+            if code in (2, 130):  # its line has been printed
+                sys.exit(code)
+            if code:
+                raise UserError(
+                    f"process {number + 1} of {options.processes} ended with exit code {code}"
+                )
+    return [path for path, _ in _unrecorded(options.traces / f"experiment_{options.experiment}")]
+
+
+def pinned(backend: str) -> AbstractContextManager:
+    """A context in which SDPA takes this backend and no other."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backends = {
         "math": SDPBackend.MATH,
@@ -160,7 +214,15 @@ def record_one(
         "flash": SDPBackend.FLASH_ATTENTION,
         "cudnn": SDPBackend.CUDNN_ATTENTION,
     }
-    with sdpa_kernel(backends[recipe.backend]) if recipe.backend else nullcontext():
+    return sdpa_kernel(backends[backend])
+
+
+def record_one(
+    name: str, recipe: Recipe, traces: Path, doing: Callable[[str], None] = lambda what: None
+) -> Path:
+    from .record import harness, workload
+
+    with pinned(recipe.backend) if recipe.backend else nullcontext():
         return harness.record(
             recipe.attention,
             recipe.work,
@@ -169,6 +231,8 @@ def record_one(
             script=f"experiment_{name}",
             variant=recipe.variant,
             synchronise=recipe.synchronise,
+            calls=recipe.calls,
+            unrecorded=recipe.unrecorded,
             progress=lambda what: doing(f"{recipe.variant}: {what}"),
         ).trace
 

@@ -25,6 +25,7 @@ from .compare.variants import TUTORIAL, Group, Refused, group, is_one_of, sweeps
 from .read import recordings
 from .read.observe import Observation
 from .show.as_json import glance_json, print_json
+from .show.language import lang_option, speak
 from .show.page import page
 from .show.tables import more_lengths, show_groups, show_sweeps
 from .show.terminal import console
@@ -96,6 +97,7 @@ class Options:
     gzip: bool = option(
         False, "with --record: write .json.gz alone, as the shipped ones", action="store_true"
     )
+    lang: str | None = lang_option()
     json: bool = option(False, "print one JSON object", action="store_true")
 
     @property
@@ -104,6 +106,7 @@ class Options:
 
 
 def glance(options: Options) -> None:
+    speak(options.lang)
     if options.seq and options.sweep:
         raise UserError(f"--seq {options.seq} and --sweep: give the lengths once, with --sweep")
     if options.html:  # before anything is recorded
@@ -130,7 +133,8 @@ def glance(options: Options) -> None:
     if measured:
         more = []
     if options.html:
-        write_whole("--html", options.html, page(tables, measured, refused, more_lengths(more)))
+        written = page(tables, measured, refused, more_lengths(more), options.html)
+        write_whole("--html", options.html, written)
     if options.json:
         print_json(glance_json(groups, measured, refused))
     else:

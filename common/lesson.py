@@ -20,6 +20,7 @@ from .record.harness import Subject
 from .record.workload import Attention, Workload
 from .show import report
 from .show.as_json import as_json, print_json
+from .show.language import lang_option, speak
 from .show.terminal import console
 from .story import Mode
 
@@ -47,6 +48,7 @@ class Options(workload.Options):
         "share trace and table in this Hugging Face bucket; nothing there is deleted",
         metavar="USER/BUCKET",
     )
+    lang: str | None = lang_option()
     json: bool = option(False, "print one JSON object", action="store_true")
 
     chooses: ClassVar[str] = ""  # the option that chooses a script's variant, where it has several
@@ -86,6 +88,7 @@ def main(
 
 def run(script: str, lesson: Lesson, options: Options) -> None:
     """Record (or take a recording), then lay the trace beside the guess."""
+    speak(options.lang)
     if options.guess is not None:
         parse_guess(options.guess)  # a word we do not know: better said before recording
     if options.upload is not None:

@@ -56,6 +56,13 @@ class Steps(msgspec.Struct, frozen=True):
     active: Size
 
 
+class Unrecorded(msgspec.Struct, frozen=True):
+    """The same step with nothing recorded, in the same process, before its first recording."""
+
+    process: Count  # its number: the spread between processes is not that within one
+    cpu_ns: tuple[Count, ...]  # of each call, by Python's clock
+
+
 class Conditions(msgspec.Struct, frozen=True):
     """What recordings must share for their numbers to be compared.
 
@@ -92,6 +99,8 @@ class Story(msgspec.Struct, frozen=True):
     peak_bytes: Count | None = None  # of a forward over its inputs
     relative_error: Finite | None = None  # against float64
     table_totals: dict[str, str] = {}  # the foot of the profiler's table
+    calls: tuple[str, ...] = ()  # of what each recorded forward was, where they differ
+    unrecorded: Unrecorded | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import torch
 
 from common.cli import one_line_errors, parse
 
+os.environ["LC_ALL"] = "C.UTF-8"  # reports follow the reader's locale
 if not torch.cuda.is_available():
     # Triton decides when it is first imported, and several modules under test import it.
     os.environ.setdefault("TRITON_INTERPRET", "1")

@@ -71,9 +71,31 @@ def occupancy(folder, *kernels):
     return folder
 
 
-def cpu(folder, **times):
-    for variant, each in times.items():
-        save(folder, "cpu", variant, [region(1000 * n, us) for n, us in enumerate(each, 1)])
+def cost(folder, **times):
+    """For each variant, of each process, what a forward took: not recorded, and recorded, µs."""
+    for variant, processes in times.items():
+        for number, (plain, recorded) in enumerate(processes, 1):
+            told = {"process": number, "cpu_ns": [plain * 1000 - 1, plain * 1000, plain * 9000]}
+            work = [region(10_000 * n, recorded) for n in (1, 2, 3)]
+            save(folder, "cost", variant, work, file=f"{variant}_{number}", unrecorded=told)
+    return folder
+
+
+def peak(folder, **mib):
+    """Peaks by variant, of scores of 256 MiB and an output of 16."""
+    for variant, peak in mib.items():
+        save(
+            folder, "peak", variant, forward(100, ("mul", "k", 5)), shape=[8, 16, 1024, 64],
+            peak_bytes=None if peak is None else peak << 20,
+        )  # fmt: skip
+    return folder
+
+
+def plan(folder, backend, *times):
+    """Forwards of so many µs: the first of a kind of call, and the same again."""
+    calls = [f"call {n // 2}{', again' * (n % 2)}" for n in range(len(times))]
+    work = [region(100_000 * n, us) for n, us in enumerate(times, 1)]
+    save(folder, "plan", backend, work, calls=calls)
     return folder
 
 

@@ -356,35 +356,27 @@ def forwards_of(tmp_path, times, variant):
     return observe(read(write(tmp_path, made, f"{variant}.json")))
 
 
-def cpu_race(tmp_path, a, b, c):
-    runs = {
-        ("s", variant): forwards_of(tmp_path, times, variant)
-        for variant, times in (("a", a), ("b", b), ("c", c))
-    }
-    question = claims.most_cpu_time("a", ("b", "c"), "s")
-    return question(Evidence(runs.pop(("s", "a")), runs))
+def test_at_memory_rate(built):
+    """Scores of 4 MiB, read and written, in so many µs; the memory moves 4.8 TB/s at most."""
+
+    def asked(rates, **more):
+        steps = [
+            (kind, UNKNOWN, 2 * 2**22 / rate / 1e6)
+            for kind, rate in zip(("mul", "softmax"), rates, strict=True)
+        ]
+        about = story(shape=[1, 8, 512, 64], **more)
+        return claims.at_memory_rate("mul", "softmax")(built(*steps, about=about))
+
+    slow = asked((4.0, 2.4))
+    assert slow.verdict == "no"
+    assert slow.evidence == "mul 4.00, softmax 2.40 TB/s: 83 %, 50 % of the data sheet's 4.8"
+    assert asked((4.0, 4.0)).verdict == "yes"
+    unknown = asked((4.0, 2.4), device={"type": "cuda", "name": "NVIDIA X"})
+    assert unknown.verdict == "not visible" and "mul 4.00, softmax 2.40 TB/s" in unknown.evidence
 
 
-def test_most_cpu_time(tmp_path):
-    apart = cpu_race(tmp_path, [200, 202, 198], [100, 101, 99], [50, 51, 49])
-    assert apart.verdict == "yes"
-    assert "a 200 ± 2 µs, b 100 ± 1 µs" in apart.evidence
-    assert cpu_race(tmp_path, [100, 101, 99], [200, 202, 198], [50, 51, 49]).verdict == "no"
-    close = cpu_race(tmp_path, [200, 300, 100], [150, 250, 50], [50, 51, 49])
-    assert close.verdict == "not visible"
-    assert "try --active 30" in close.evidence
-    # The same means and spread, told apart by more forwards.
-    many = cpu_race(tmp_path, [200, 300, 100] * 30, [150, 250, 50] * 30, [50, 51, 49])
-    assert many.verdict == "yes"
-    # One forward has no spread: nothing to judge a difference by.
-    single = cpu_race(tmp_path, [200, 202, 198], [100], [50, 51, 49])
-    assert (single.verdict, "record b" in single.evidence) == ("not visible", True)
-
-
-def test_most_cpu_time_needs_its_rivals():
-    given = claims.most_cpu_time("cudnn", ("efficient", "flash"), "04_c_sdpa_attention")(CUDNN)
-    assert given.verdict == "not visible"
-    assert "efficient flash" in given.evidence
+def test_at_memory_rate_wants_one_step_of_each():
+    assert claims.at_memory_rate("mul", "mask", "softmax")(NAIVE_COMPILED).verdict == "not visible"
 
 
 # ── Who is asked ──────────────────────────────────────────────────────────────────────────────────

@@ -13,19 +13,24 @@ from experiments import (
     WAITING,
     attention,
     conclusions,
-    cpu,
+    cost,
     leak,
     occupancy,
+    peak,
+    plan,
     refused,
     save,
     tuned,
 )
 
+from common import exercise as exercises
 from common import experiment, look
 from common.cli import UserError
 from common.compare.compared import compare
 from common.experiment import SHIPPED
-from common.experiments import BACKENDS, Asked
+from common.experiments import Asked
+from common.experiments import cost as costs
+from common.experiments import plan as plans
 from common.read import recordings
 from common.read.privacy import scan_file
 from common.show.as_json import as_json
@@ -43,10 +48,11 @@ def test_without_a_gpu_it_names_replay():
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    done = command("leak")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "the experiment leak needs a GPU; --replay reads" in done.stderr
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    for name in ("leak", "cost"):  # the latter in a process of its own
+        done = command(name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"the experiment {name} needs a GPU; --replay reads" in done.stderr
+        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
 
 
 def test_reading_needs_no_torch(tmp_path):
@@ -62,7 +68,7 @@ def test_reading_needs_no_torch(tmp_path):
 def test_errors(tmp_path, ask):
     assert "invalid choice: 'speed'" in refused(ask, "speed")
     assert "no such folder" in refused(ask, "leak", "--replay", tmp_path / "none")
-    assert "no recording of the experiment cpu in" in refused(ask, "cpu", "--replay", tmp_path)
+    assert "no recording of the experiment cost in" in refused(ask, "cost", "--replay", tmp_path)
     leak(tmp_path)
     device = {"type": "cuda", "name": "NVIDIA A100"}
     save(tmp_path, "leak", "never", attention(100), file="other", device=device)
@@ -70,22 +76,30 @@ def test_errors(tmp_path, ask):
     assert "recordings of several machines (NVIDIA A100, torch 2.11.0; NVIDIA H200" in said
 
 
-def test_the_documentation_explains_every_field_and_no_other(tmp_path, ask):
+def test_the_documentation_explains_every_field_and_no_other(tmp_path, ask, capsys):
     leak(tmp_path)
     occupancy(tmp_path, ("flash", PLAIN, 49_152, 13))
-    cpu(tmp_path, a=[1, 2], b=[3, 4])
+    cost(tmp_path, a=[(1, 2)], b=[(3, 4)])
     save(tmp_path, "tuning", "triton", tuned(5000, 128, 256))
+    peak(tmp_path, naive=528, **{"naive-del": 512})
+    plan(tmp_path, "cudnn", 9000, 100)
     text = (ROOT / "docs" / "json.md").read_text().split("# The fields of `experiment --json`")[1]
-    tables = [re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.M)))
-              for part in text.split("| field | what it is |\n")[1:]]  # fmt: skip
+    text, of_exercises = text.split("# The fields of `exercise --json`")
+    tables, (exercise,) = (
+        [re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.M)))
+         for part in fields.split("| field | what it is |\n")[1:]]
+        for fields in (text, of_exercises)
+    )  # fmt: skip
     found = {
         name: json.loads(ask(name, "--json", "--replay", tmp_path)[1])
-        for name in ("leak", "occupancy", "cpu", "tuning")
+        for name in experiment.EXPERIMENTS
     }
     step = as_json(compare(experiment.load("occupancy", [tmp_path])[0].seen))
-    recorded = {name: set(one["recordings"][0]) - {"file"} for name, one in found.items()}
+    recorded = {name: set(one["recordings"][0]) - {"file", "files"} for name, one in found.items()}
     recorded["occupancy"] -= set(step["steps"][0])
     assert [set(table) for table in tables] == [set(found["leak"]), *recorded.values()]
+    exercises.exercise(exercises.Options(1, json=True))
+    assert set(exercise) == set(json.loads(capsys.readouterr().out))
 
 
 def test_glance_leaves_experiments_out_of_a_folder(tmp_path):
@@ -112,12 +126,12 @@ def test_a_variant_that_the_gpu_refuses_is_named_and_left_out(monkeypatch, capsy
     monkeypatch.setattr("common.record.workload.choose", lambda options: (gpu, None))
     monkeypatch.setattr(experiment, "record_one", one)
     refuses = {"cudnn"}
-    made = experiment.record("cpu", tmp_path, 100)
-    assert [path.name for path in made] == ["math", "efficient", "flash"]
+    made = experiment.record("plan", tmp_path, 100)
+    assert [path.name for path in made] == ["flash"]
     assert capsys.readouterr().err == "note: cudnn is left out: not on this GPU\n"
-    refuses = set(BACKENDS)
-    with pytest.raises(UserError, match="nothing of the experiment cpu could be recorded"):
-        experiment.record("cpu", tmp_path, 100)
+    refuses = set(plans.BACKENDS)
+    with pytest.raises(UserError, match="nothing of the experiment plan could be recorded"):
+        experiment.record("plan", tmp_path, 100)
 
 
 def test_two_of_one_kind_are_not_mixed(tmp_path, ask):
@@ -127,11 +141,15 @@ def test_two_of_one_kind_are_not_mixed(tmp_path, ask):
     assert "two recordings of never [2, 4, 256, 64]: " in said and "again.json" in said
 
 
-@pytest.mark.parametrize(("name", "expected"), [("leak", 2), ("cpu", 2)])
-def test_what_is_recorded_is_read_back(tmp_path, ask, name, expected):
+@pytest.mark.parametrize(
+    ("name", "expected", "forwards"),
+    [("leak", 2, 3), ("cost", 2, 6), ("peak", 4, 3), ("plan", 1, 8)],
+)
+def test_what_is_recorded_is_read_back(tmp_path, ask, monkeypatch, name, expected, forwards):
     """On the CPU, as far as that goes: the recipes run, and tell what they are."""
     from common.record.workload import Workload
 
+    monkeypatch.setattr(costs, "KERNELS", ("gluon",))  # the others take long without a GPU
     work = Workload(1, 2, 64, 16, "fp32", "cpu")
     made = []
     for recipe in experiment.EXPERIMENTS[name].recipes(Asked(work, 4)):
@@ -143,11 +161,17 @@ def test_what_is_recorded_is_read_back(tmp_path, ask, name, expected):
     assert len(made) == len(seen) == expected
     for one in seen:
         assert one.story.script == f"experiment_{name}" and one.seen.trace.path in made
-        assert len(one.seen.forwards) == (4 if name == "cpu" else 3)
+        assert len(one.seen.forwards) == forwards
         assert list(one.story.table_totals) == ["Self CPU time total"]  # no GPU, no total of it
-    if name == "cpu":
-        assert {one["backend"] for one in json.loads(ask(name, "--json", "--replay", tmp_path)[1])[
-            "recordings"]} == {"math", "flash"}  # fmt: skip
+    if name == "cost":
+        for one in json.loads(ask(name, "--json", "--replay", tmp_path)[1])["recordings"]:
+            assert one["variant"] in ("math", "flash")
+            assert one["unrecorded_forwards"] == costs.TURN and one["unrecorded_cpu_us"][0] > 0
+    elif name == "peak":
+        assert "it does not tell the peak" in refused(ask, name, "--replay", tmp_path)
+    elif name == "plan":
+        assert [one["call"] for one in json.loads(ask(name, "--json", "--replay", tmp_path)[1])[
+            "recordings"]] == list(plans.CALLS)  # fmt: skip
     else:
         assert "does not tell the table's total" in conclusions(ask, name, tmp_path)[0]
 

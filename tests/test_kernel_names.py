@@ -28,6 +28,7 @@ import pytest
 
 from common.read.families import FAMILIES
 from common.read.kernel_names import RULES, KernelName, brief, decode, describe
+from common.read.kernel_rules import needed
 from common.read.kinds import kind_of_kernel
 from common.read.spelling import normalise
 
@@ -698,6 +699,11 @@ def test_what_moves_data_has_no_cores_to_speak_of():
         (MUL, "ATen mul"),
         ("void at::native::elementwise_kernel<128, 4, at::native...", "ATen elementwise"),
         ("nvjet_tst_128x256_64x4_2x1_v_bz_TNT", "nvjet"),
+        (
+            "kernel_cutlass_kernel_flash_attncuteflash_fwd_sm90FlashAttentionForwardSm90_object_at__"
+            "tensor0000o11101213_None__0",
+            "flash-attn-4, sm90",
+        ),
         ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD"),
         ("triton_poi_fused_mul_0", "Triton (compiled)"),
         ("void deep_ep::intranode::dispatch<2, 768, 8192>(int4*, float*)", "DeepEP dispatch"),
@@ -719,6 +725,32 @@ def test_a_rule_decides_its_example(rule):
     text = normalise(rule.example)
     assert next(one for one in RULES if one.pattern.match(text)) is rule
     assert decode(rule.example).family == rule.family
+
+
+def test_no_name_is_passed_over_for_lack_of_a_word():
+    """What a rule's pattern matches has the word by which other names are told without it."""
+    names = [normalise(row["name"]) for row in held_out()]
+    names += [normalise(rule.example) for rule in RULES]
+    for rule in RULES:
+        pattern = rule.pattern
+        for name in names:
+            assert bool(pattern.match(name)) == bool(rule.match(name)), (rule.source, name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word"),
+    [
+        (r"ncclSymk?DevKernel_(?P<word>[A-Z]+)", "DevKernel_"),
+        (r"abcd{2,3}ef", "abc"),
+        (r"a(?:bcd|efg)hi", "hi"),
+        (r"(?:abc)?de\w+fgh*", "de"),
+        (r"[|abc]\(de", "de"),
+        (r"abc|abcd", ""),
+        (r"(abc|def)", ""),
+    ],
+)
+def test_the_word_that_a_pattern_needs(pattern, word):
+    assert needed(pattern) == word
 
 
 def test_every_family_of_a_rule_is_in_the_table_and_none_is_left_over():

@@ -2,15 +2,21 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import combinations
+from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
-from build import RECORDED, SCRIPTS, forward, recording, story, trace, write
+from build import RECORDED, ROOT, SCRIPTS, forward, recording, story, trace, write
 from seen import groups, sweep_of
 from test_glance import run
 
+from common.compare.facts import POST
 from common.compare.variants import sweeps
 from common.read.kinds import VOCABULARY
 from common.show import page
+from common.show.html import COLOURS, ROW, ticks
 from common.show.tables import glance_table
 
 VOID = {"meta"}
@@ -47,6 +53,7 @@ class Reader(HTMLParser):
 def lanes(text):
     """{variant: [(left, width) in percent]} in the order of the page."""
     found = {}
+    text = re.sub(r'<h3 class="magnified">.*?<p class="note">', "", text)
     for name, lane in re.findall(r"<h3>([^<]*)</h3><p class=\"time\">.*?<ol (.*?)</ol>", text):
         bars = re.findall(r"left:([\d.]+)%;width:([\d.]+)%", lane)
         found[name] = [tuple(map(float, bar)) for bar in bars]
@@ -63,8 +70,11 @@ def test_it_is_well_formed_and_loads_nothing():
     text = page.page(groups(RECORDED), [], {})
     read = Reader(text)
     assert not re.search(r"https?:|//|url\(|@import|<script|<link|<img|\son\w+=", text)
+    assert text == page.page(groups(RECORDED), [], {}, place=Path("/elsewhere/page.html"))
     (policy,) = [a["content"] for a in read.of("meta") if "http-equiv" in a]
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert policy == (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    )
     assert not {"src", "href"} & {name for _, attributes in read.tags for name in attributes}
 
 
@@ -128,7 +138,9 @@ def test_what_comes_from_a_trace_is_escaped(tmp_path):
 def test_every_bar_tells_its_kernel_and_its_time():
     (one, *_) = groups(recording("04_a"))
     text = page.page([one], [], {})
-    tips = re.findall(r'<li class="[^"]*" tabindex="0".*?<span class="tip">(.*?)</span></li>', text)
+    tips = re.findall(
+        r'<li class="[^"]*" style=[^>]*>(?:(?!</li>).)*?<span class="tip">(.*?)</span></li>', text
+    )
     assert len(tips) == 7
     assert any("Memcpy DtoD" in tip and "masked_fill › clone › copy_" in tip for tip in tips)
     assert all(re.search(r"[\d.]+ µs", tip) for tip in tips)
@@ -161,9 +173,9 @@ def test_curves_climb_by_their_power_on_equal_axes(tmp_path):
 
 @pytest.mark.parametrize("width", [1, 2, 7, 8, 9.99, 80, 99, 8_000, 9_990, 123_456, 8.5e6, 3e9])
 def test_an_axis_of_any_width_has_a_few_ticks(width):
-    ticks = page._ticks(width)
-    assert ticks[0] == 0 and len(ticks) <= 4 and all(tick < width for tick in ticks)
-    assert width < 2 or len(ticks) >= 2
+    marks = ticks(width)
+    assert marks[0] == 0 and len(marks) <= 4 and all(tick < width for tick in marks)
+    assert width < 2 or len(marks) >= 2
 
 
 @pytest.mark.parametrize(("low", "high"), [(2.1, 9.5), (3, 3), (1, 1e6), (0.5, 20), (1e-9, 1e9)])
@@ -201,17 +213,249 @@ def contrast(one, other):
 
 
 def test_every_kind_has_a_colour():
-    assert set(VOCABULARY) <= page.ROW.keys()
-    assert set(page.ROW.values()) == page.COLOURS.keys()
+    assert set(VOCABULARY) <= ROW.keys()
+    assert set(ROW.values()) == COLOURS.keys()
 
 
 def test_words_on_every_colour_can_be_read():
     """WCAG 2.2 AA: 4.5 to 1 for text; lines and bars against the page 3 to 1."""
-    for light, dark in page.COLOURS.values():
+    for light, dark in COLOURS.values():
         assert contrast(light, "#ffffff") >= 4.5 and contrast(dark, "#14161a") >= 4.5
     for light, dark in page.CURVE_COLOURS:
         assert contrast(light, "#fbfaf8") >= 4.5 and contrast(dark, "#14161a") >= 4.5
     assert contrast("#5b626d", "#fbfaf8") >= 4.5 and contrast("#a3a9b3", "#14161a") >= 4.5
+
+
+# How much red, green and blue light (linear) a colour of the screen comes to for who lacks one sort
+# of cones. Source: Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation
+# of Color Vision Deficiency" (2009), severity 1.
+SEEN_BY = {
+    "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+}
+# IEC 61966-2-1, D65.
+TO_XYZ = (
+    (0.4124564, 0.3575761, 0.1804375),
+    (0.2126729, 0.7151522, 0.0721750),
+    (0.0193339, 0.1191920, 0.9503041),
+)
+WHITE = (0.95047, 1.0, 1.08883)
+NAIVE = ("matmul", "arithmetic", "copy", "mask", "softmax")  # what a naive forward's lane shows
+
+
+def _times(matrix, vector):
+    return [sum(a * b for a, b in zip(line, vector, strict=True)) for line in matrix]
+
+
+def lab(colour, seen_by="all cones"):
+    """CIELAB of a colour such as #1d5fc4, as the reader sees it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    light = [min(max(c, 0), 1) for c in _times(SEEN_BY[seen_by], light)]
+    x, y, z = (
+        t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116
+        for t in (v / w for v, w in zip(_times(TO_XYZ, light), WHITE, strict=True))
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def difference(one, other):
+    """CIEDE2000 of two colours in CIELAB. Source: Sharma, Wu and Dalal, "The CIEDE2000
+    Color-Difference Formula: Implementation Notes" (2005)."""
+    (l1, a1, b1), (l2, a2, b2) = one, other
+    mean = (hypot(a1, b1) + hypot(a2, b2)) / 2
+    more = 1.5 - sqrt(mean**7 / (mean**7 + 25**7)) / 2
+    a1, a2 = a1 * more, a2 * more
+    c1, c2 = hypot(a1, b1), hypot(a2, b2)
+    h1, h2 = (degrees(atan2(b, a)) % 360 for a, b in ((a1, b1), (a2, b2)))
+    turn = (h2 - h1 + 180) % 360 - 180 if c1 * c2 else 0
+    lightness, chroma = l2 - l1, c2 - c1
+    hue = 2 * sqrt(c1 * c2) * sin(radians(turn / 2))
+    light, c = (l1 + l2) / 2, (c1 + c2) / 2
+    h = h1 + h2
+    if c1 * c2:
+        h = h / 2 if abs(h1 - h2) <= 180 else (h + (360 if h < 360 else -360)) / 2
+    t = 1 - 0.17 * cos(radians(h - 30)) + 0.24 * cos(radians(2 * h))
+    t += 0.32 * cos(radians(3 * h + 6)) - 0.2 * cos(radians(4 * h - 63))
+    lightness /= 1 + 0.015 * (light - 50) ** 2 / sqrt(20 + (light - 50) ** 2)
+    chroma /= 1 + 0.045 * c
+    hue /= 1 + 0.015 * c * t
+    turned = -2 * sqrt(c**7 / (c**7 + 25**7)) * sin(radians(60 * exp(-(((h - 275) / 25) ** 2))))
+    return sqrt(lightness**2 + chroma**2 + hue**2 + turned * chroma * hue)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "published"),
+    [
+        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
+        ((50, 2.5, 0), (73, 25, -18), 27.1492),
+        ((50, 2.5, 0), (50, 0, -2.5), 4.3065),
+        ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373),
+    ],
+)
+def test_the_difference_is_the_published_one(one, other, published):
+    assert difference(one, other) == pytest.approx(published, abs=1e-4)
+
+
+def test_red_and_green_are_near_for_who_lacks_cones():
+    red, green = "#c3261b", "#3b7410"
+    assert difference(lab(red), lab(green)) > 50
+    assert difference(lab(red, "deuteranopia"), lab(green, "deuteranopia")) < 10
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("seen_by", SEEN_BY)
+def test_colours_differ_for_every_reader(mode, seen_by):
+    """Just noticeable is 1 to 2 of CIEDE2000; a naive forward's steps, the lesson, differ by ten
+    times that, any others by five times."""
+    apart = {
+        pair: difference(*(lab(COLOURS[row][mode], seen_by) for row in pair))
+        for pair in combinations(COLOURS, 2)
+    }
+    assert min(apart[pair] for pair in apart if set(pair) <= set(NAIVE)) >= 20, apart
+    assert min(apart.values()) >= 10, apart
+
+
+def test_copy_and_mask_have_a_pattern_too():
+    head = page.page(groups(recording("04_a")), [], {})
+    for row in ("copy", "mask"):
+        assert f".{row} {{ background-image: " in head
+    assert "background: #" not in re.sub(
+        r":root \{.*?\}", "", head
+    )  # it would wipe the pattern out
+
+
+# ── What is said of it all ────────────────────────────────────────────────────────────────────────
+
+
+def test_the_headline_is_computed_from_the_recordings():
+    found = shipped()
+    naive, *others = found[0].variants
+    best = min(others, key=lambda variant: variant.ns)
+    head, below = page.headline(found)
+    times = float(re.match(r"([\d.]+) times faster than naive", head)[1])
+    less = float(re.search(r"with ([\d.]+) times less memory", head)[1])
+    assert times == pytest.approx(naive.ns / best.ns, rel=0.01)
+    assert less == pytest.approx(naive.peak_bytes / best.peak_bytes, rel=0.02)
+    assert best.name in below and "NVIDIA H200" in below
+
+
+def test_no_headline_where_nothing_is_faster_or_memory_is_unknown(tmp_path):
+    assert page.headline(groups(recording("04_a")))[1] == ""
+    for script, us, peak in (("04_a", 10, None), ("04_b", 5, 7)):
+        about = story(script=SCRIPTS[script], peak_bytes=peak)
+        write(tmp_path, trace(forward(100, ("mul", "k", us)), about=about), f"{script}.json")
+    head, below = page.headline(groups(tmp_path))
+    assert head == "2 times faster than naive attention" and "peak" not in below
+
+
+def test_every_variant_is_told_in_a_clause():
+    (one, *_) = shipped()
+    text = page.page([one], [], {})
+    lessons = re.findall(r'<p class="lesson">(.*?)</p>', text)
+    assert len(lessons) == len(one.variants) and all(": " in lesson for lesson in lessons)
+    assert lessons[0].startswith("five lines, one op each: ")
+
+
+def test_what_was_published_stands_beside_on_the_same_scale():
+    found = shipped()
+    text = page.page(found, [], {})
+    bars = re.findall(r'<p class="post( \w+)?"><i style="width:([\d.]+)%"></i><span>(.*?)<', text)
+    assert len(bars) == sum(one.gpu_us is not None for one in POST.values()) == 5
+    (width,), (finer,) = page.scales(found), page.finer_scales(found)
+    place = {words: (kind, float(share)) for kind, share, words in bars}
+    kind, share = place["A100, as published: 1.96 ms"]  # in place
+    assert share == pytest.approx(100 * 1_955_000 / width, abs=1e-3)
+    assert place["A100, as published: 7.24 ms, longer than the lane"] == (" beyond", 100)
+    kind, share = place["A100, as published: 147 µs"]  # flash, magnified
+    assert share == pytest.approx(100 * 146_800 / finer, abs=1e-3)
+    assert "for an NVIDIA A100-SXM4-80GB" in text
+
+
+def test_short_lanes_are_magnified_on_one_scale():
+    found = shipped()
+    text = page.page(found, [], {})
+    (fine,) = re.findall(r'<h3 class="magnified">(.*?)<p class="note">', text)
+    (width,), (finer,) = page.scales(found), page.finer_scales(found)
+    short = [v for v in found[0].variants if page.is_short(v, width)]
+    assert re.findall(r"<h3>(.*?)</h3>", fine) == [v.name for v in short] and len(short) == 8
+    widths = [float(w) for w in re.findall(r"left:[\d.]+%;width:([\d.]+)%", fine)]
+    times = [bar.duration for v in short for bar in page.bars(v.seen)]
+    assert widths == pytest.approx([100 * ns / finer for ns in times], abs=1e-3)
+    assert page.finer_scales(groups(recording("04_a"))) == [None]
+    assert page.finer_scales(groups(recording("04_c", backend="flash"))) == [None]
+
+
+# ── A forward opened ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_arrow_leads_from_every_launch_to_its_work():
+    (one,) = groups(recording("04_a"))
+    seen = one.variants[0].seen
+    text = page.page([one], [], {})
+    forward = page._median(seen)
+    start = forward.span.start
+    width = max(step.gpu.start + step.gpu.duration for step in forward.steps) - start
+    arrows = re.findall(r'<path d="M([\d.]+) 0L([\d.]+) 1"/>', text)
+    expected = [
+        (100 * (s.on_gpu.launch.start - start) / width, 100 * (s.gpu.start - start) / width)
+        for s in forward.steps
+    ]
+    assert len(arrows) == 7
+    for arrow, ends in zip(arrows, expected, strict=True):
+        assert tuple(map(float, arrow)) == pytest.approx(ends, abs=1e-3)
+    assert all(launch < work for launch, work in expected)
+    assert text.count("<details>") == 1 and "masked_fill › clone › copy_ · cudaMemcpyAsync" in text
+
+
+def test_clocks_that_disagree_have_no_arrows(tmp_path):
+    events = forward(100_000, ("mul", "k", 5), ("add", "k", 5))
+    for event in events:
+        if event["cat"] == "kernel":
+            event["ts"] -= 50_000
+    (one,) = groups(write(tmp_path, trace(events, about=story())))
+    text = page.page([one], [], {})
+    assert "The clocks of CPU and GPU disagree: no arrows." in text and 'class="arrows"' not in text
+    assert text.count("<strong>mul ·") + text.count("<strong>add ·") == 4  # tips and steps
+
+
+def test_targets_can_be_hit_and_reached_by_keyboard():
+    """What can be opened or followed is native, and 24 pixels high; bars are not among it."""
+    text = page.page(groups(recording("04_a")), [], {})
+    read = Reader(text)
+    assert [t for t, a in read.tags if "tabindex" in a] == ["div"]  # the table, for its scrolling
+    sizes = dict(re.findall(r"^(a|summary) \{[^}]*?min-height: ([\d.]+)rem", text, re.M))
+    assert {"a", "summary"} == set(sizes) and all(float(rem) * 16 >= 24 for rem in sizes.values())
+
+
+def test_links_lead_to_the_recordings_and_the_guide_and_nowhere_else(tmp_path):
+    read = Reader(page.page(groups(recording("04_a")), [], {}, place=ROOT / "docs" / "g.html"))
+    links = [attributes["href"] for attributes in read.of("a")]
+    assert len(links) == 2 and all((ROOT / "docs" / link).is_file() for link in links)
+    odd = write(
+        tmp_path, trace(forward(100, ("mul", "k", 5)), about=story()), "javascript:a b%.json"
+    )
+    (link,) = Reader(page.page(groups(odd), [], {}, place=tmp_path / "g.html")).of("a")
+    assert unquote(link["href"]) == odd.name and ":" not in link["href"]
+
+
+def test_a_page_tells_no_way_through_folders_around_it(tmp_path):
+    kept = tmp_path / "somebody" / "private"
+    kept.mkdir(parents=True)
+    file = write(kept, trace(forward(100, ("mul", "k", 5)), about=story()), "t.json")
+    away = tmp_path / "shared"
+    away.mkdir()
+    text = page.page(groups(file), [], {}, place=away / "g.html")
+    assert "href" not in text and "private" not in text and "t.json" in text
 
 
 # ── The file ──────────────────────────────────────────────────────────────────────────────────────

@@ -117,11 +117,17 @@ def test_the_command_tells_the_same_from_the_different(ui, perfetto, tmp_path, c
 def test_a_picture_frames_both_lanes_of_one_forward(ui, monkeypatch):
     monkeypatch.syspath_prepend(TOOLS)
     pictures = tool("pictures")
-    png = pictures.draw(ui, pictures.ALL["naive"])
+    before = ui.page.viewport_size
+    ui.page.set_viewport_size({"width": 1100, "height": 600})
+    try:
+        png = pictures.draw(ui, pictures.ALL["naive"])
+    finally:
+        ui.page.set_viewport_size(before)
     names = ui.page.evaluate("app.trace.workspace.flatTracks.map((track) => track.name)")
     width, height = struct.unpack(">II", png[16:24])
     assert [name.split()[0] for name in names] == ["thread", "stream"]
     assert png.startswith(b"\x89PNG") and width > 200 and height > 100
+    assert ui.page.evaluate("document.getElementById('picture')") is None
     chosen = ui.page.evaluate("Number(app.trace.selection.selection.eventId)")
     assert ui.ask(f"select category from slice where id = {chosen}") == [["gpu_memcpy"]]
 

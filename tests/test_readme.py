@@ -6,6 +6,7 @@ uv run tests/test_readme.py        writes the printed output anew, in all of the
 import hashlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -38,11 +39,11 @@ def name(path: Path) -> str:
 @cache
 def output(command: str) -> str:
     done = subprocess.run(
-        [sys.executable, *command.split()],
+        [sys.executable, *shlex.split(command)],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        env={**os.environ, "COLUMNS": "100"},
+        env={**os.environ, "COLUMNS": "100", "LC_ALL": "C.UTF-8"},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

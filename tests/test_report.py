@@ -4,13 +4,28 @@ import io
 import re
 
 import pytest
-from build import forward, kernel, launch, op, recording, recordings, region, story, truth
+from build import (
+    NVJET,
+    ROOT,
+    forward,
+    kernel,
+    launch,
+    op,
+    recording,
+    recordings,
+    region,
+    story,
+    truth,
+)
 from rich.console import Console
 from seen import look, recorded
 
 from common.compare.claims import Answer, Claim
-from common.compare.compared import Compared, compare
+from common.compare.compared import Compared, compare, score
+from common.compare.loops import FEW_ROWS
 from common.compare.rows import align, rows
+from common.read.observe import observe
+from common.read.trace import read
 from common.show import report
 from common.show.terminal import console
 from common.show.words import microseconds
@@ -25,17 +40,21 @@ def short_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def compared(seen, guess="", reasons=None, answers=()) -> Compared:
+def compared(seen, guess="", reasons=None, answers=(), own=True) -> Compared:
     pairs = tuple(align(guess.split(), rows(seen.steps)))
-    return Compared(seen, pairs, bool(guess), reasons or {}, tuple(answers))
+    scored = score(pairs) if guess and own else None
+    return Compared(seen, pairs, bool(guess), scored, reasons or {}, tuple(answers))
 
 
-def shown(seen, guess="", reasons=None, answers=()) -> str:
-    """The whole report as it goes into a pipe."""
+def shown(seen, guess="", reasons=None, answers=(), own=True) -> str:
+    """The whole report as it goes into a pipe. `own`: the guess is the reader's."""
     out = console()
     out.file = io.StringIO()
-    report.show(out, compared(seen, guess, reasons, answers))
+    report.show(out, compared(seen, guess, reasons, answers, own))
     return out.file.getvalue()
+
+
+SHAPES = sorted((ROOT / "tests" / "data" / "shapes").glob("*.json.gz"))
 
 
 # ── The picture ───────────────────────────────────────────────────────────────────────────────────
@@ -51,6 +70,13 @@ def test_the_picture_of_04_a():
     lines = [us[0] + us[1], *us[2:]]
     t = [f"{time:7.1f} µs" for time in lines]
     p = [f"{100 * time / total:5.0f} %" for time in lines]
+    # bf16: two matmuls of q, k or v with the scores, the scores read and written, a mask of bytes.
+    scores, one = 8 * 16 * 1024**2, 8 * 16 * 1024 * 64
+    product = 2 * (2 * one + scores)
+    moved = [product, 4 * scores, 4 * scores, 4 * scores + 1024**2, 4 * scores, product]
+    tbs = [size / time / 1e6 for size, time in zip(moved, lines, strict=True)]
+    b = [f"  memory {100 * rate / 4.8:.0f} %" for rate in tbs]
+    r = [f"{rate:.3g}" for rate in tbs]
     cpu = [float(f["dur"]) for f in forwards]
     mean = sum(cpu) / 3
     spread = (sum((time - mean) ** 2 for time in cpu) / 2) ** 0.5
@@ -59,16 +85,24 @@ def test_the_picture_of_04_a():
         == f"""\
 04_a naive attention · bf16 [8, 16, 1024, 64] · eager · NVIDIA H200 · torch 2.11.0+cu130
 
-you guessed  on the GPU  kernel                             time  share  launched by
-matmul       matmul      nvjet · Tensor Cores + memset{t[0]}{p[0]}  matmul › bmm
-mul          mul         ATen mul                     {t[1]}{p[1]}  mul
-  –          + copy      Memcpy DtoD                  {t[2]}{p[2]}  masked_fill › clone › copy_
-mask         mask        ATen masked_fill             {t[3]}{p[3]}  masked_fill › masked_fill_
-softmax      softmax     ATen softmax                 {t[4]}{p[4]}  softmax › _softmax
-matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}  matmul › bmm
+you guessed  on the GPU  kernel                             time  share  bound by     launched by
+matmul       matmul      nvjet · Tensor Cores + memset{t[0]}{p[0]}{b[0]}  matmul › bmm
+mul          mul         ATen mul                     {t[1]}{p[1]}{b[1]}  mul
+  –          + copy      Memcpy DtoD                  {t[2]}{p[2]}{b[2]}  masked_fill ›
+                                                                                      clone › copy_
+mask         mask        ATen masked_fill             {t[3]}{p[3]}{b[3]}  masked_fill ›
+                                                                                      masked_fill_
+softmax      softmax     ATen softmax                 {t[4]}{p[4]}{b[4]}  softmax ›
+                                                                                      _softmax
+matmul       matmul      nvjet · Tensor Cores         {t[5]}{p[5]}{b[5]}  matmul › bmm
+
+rates: matmul {r[0]}, mul {r[1]}, copy {r[2]}, mask {r[3]}, softmax {r[4]}, \
+matmul {r[5]} of 4.8 TB/s
 
 1 step you did not guess
   copy — THE LESSON.
+
+your guess: 5 of 6 steps right · missed copy · in order
 
 5 kernels + 1 copy + 1 memset a forward (3 forwards, alike) · GPU {total / 1e3:.2f} ms · \
 CPU {mean:.0f} ± {spread:.1f} µs · peak
@@ -88,7 +122,43 @@ def test_without_a_guess_there_is_no_column_for_it():
 
 
 def test_a_right_guess_is_told_so():
-    assert "\nas you guessed\n" in shown(recorded("04_c", "eager", "flash"), "attention")
+    text = shown(recorded("04_c", "eager", "flash"), "attention")
+    assert "\nyour guess: 1 of 1 step right\n" in text
+
+
+def test_what_a_script_expects_is_not_the_readers_guess():
+    text = shown(recorded("04_c", "eager", "flash"), "attention", own=False)
+    assert "guess" not in text
+    assert re.search(r"^expected     on the GPU", text, re.M) and "\nas expected\n" in text
+    wrong = shown(recorded("04_a"), "matmul cat", own=False)
+    assert "guess" not in wrong
+    assert "5 steps not expected\n" in wrong and "1 step expected did not come\n" in wrong
+
+
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        ("matmul mul mask softmax matmul", "5 of 6 steps right · missed copy · in order"),
+        ("matmul mul copy mask softmax matmul", "6 of 6 steps right · in order"),
+        (
+            "softmax matmul matmul",
+            "2 of 6 steps right · at another place matmul · missed mul copy mask",
+        ),
+        ("cat cat", "0 of 6 steps right · missed matmul mul copy mask softmax matmul · invented "
+         "cat cat"),
+    ],
+)  # fmt: skip
+def test_a_guess_is_scored(guess, words):
+    text = " ".join(shown(recorded("04_a"), guess).split())
+    assert f"your guess: {words} 5 kernels" in text
+
+
+def test_one_event_has_no_gap_inside():
+    """Whatever the kernel, so nothing is said of it; between forwards there may be gaps."""
+    text = shown(recorded("04_c", "eager", "flash"))
+    assert "inside a forward" not in text
+    assert "\nTensor Cores 100 % of GPU time\nGPU idle 19 % over the recording" in text
+    assert "GPU idle 1 % inside a forward" in shown(recorded("04_a"))
 
 
 def test_what_came_and_what_did_not_come(tmp_path):
@@ -132,7 +202,9 @@ def test_a_step_of_many_kernels_is_named_by_its_op():
 def test_shares_add_up(tmp_path):
     seen = look(tmp_path, forward(100, ("mul", "k", 10), ("add", "k", 29.99), ("sub", "k", 0.01),
                                   ("div", "k", 60)))  # fmt: skip
-    assert re.findall(r"(<?\d+) %", shown(seen).split("GPU idle")[0]) == ["10", "30", "<1", "60"]
+    top, picture = shown(seen).split("GPU idle")[0].split("on the GPU")
+    assert re.findall(r"(<?\d+) %", picture) == ["10", "30", "<1", "60"]
+    assert "GPU time: div 60 % · add 30 % · mul 10 %" in top
 
 
 def test_unknown_times_are_called_so(tmp_path):
@@ -311,10 +383,72 @@ def test_inductor_s_own_profile_of_cpu_kernels_is_steps(tmp_path, capsys):
     assert [step.kind for step in seen.steps] == ["matmul", "fused", "matmul"]
     report.show(console(), compare(seen, "matmul fused matmul"))
     out = capsys.readouterr().out
-    assert "as you guessed" in out and "warning" not in out and "33 %" in out
+    assert "3 of 3 steps right" in out and "warning" not in out and "33 %" in out
 
 
 def test_eager_code_that_says_compile_is_told(tmp_path, capsys):
     seen = look(tmp_path, region(100, 90), op("aten::bmm", 110, 10), about=story(mode="compile"))
     report.show(console(), compare(seen))
     assert "recorded as compiled, and no compiled code ran" in capsys.readouterr().out
+
+
+# ── Loops ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", SHAPES, ids=lambda path: path.name)
+def test_a_model_fits_a_page_and_its_lines_add_up(path):
+    """In two ways of looking: the lines of the picture, and what plain loops count."""
+    seen = observe(read(path))
+    text = shown(seen)
+    assert len(text.split("\n")) <= 60
+    if len(rows(seen.steps)) <= FEW_ROWS:  # shown as they are
+        return
+    lines = picture_of(text)
+    figures = [re.search(r"  +([\d,]+)  +\S+ \S+  +\S+ \S+  +<?\d+ %", line) for line in lines]
+    counts = [int(found[1].replace(",", "")) for found in figures if found]
+    *its, whole = counts  # a loop's own line has no count: its lines have
+    assert sum(its) == whole == len(seen.steps)
+
+
+def picture_of(text) -> list[str]:
+    lines = text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("on the GPU"))
+    end = next(n for n, line in enumerate(lines) if line.startswith("all "))
+    whole = re.sub(r"^(all +[\d,]+)( +)", r"\1  0 µs\2", lines[end])  # it has no mean
+    return [*lines[start + 1 : end], whole]
+
+
+def test_every_step_if_asked():
+    seen = observe(read(SHAPES[0]))
+    out = console()
+    out.file = io.StringIO()
+    report.show(out, compared(seen), every_step=True)
+    lines = [line for line in out.file.getvalue().split("\n") if re.search(r" µs +<?\d+ %", line)]
+    assert len(lines) == len(rows(seen.steps)) and "×  " not in "".join(lines)
+
+
+def test_a_loop_stands_once_with_how_often_and_what_it_comes_to(tmp_path):
+    layer = [("layer_norm native_layer_norm", "k", 3), ("linear addmm", NVJET, 9), ("gelu", "k", 2)]
+    odd = [*layer[:2], ("dropout native_dropout", "k", 4), *layer[2:]]
+    steps = [("embedding", "k", 1), *layer * 10, *odd, *layer * 5, ("argmax", "k", 1)]
+    text = shown(look(tmp_path, forward(100, *steps)))
+    assert re.search(r"^15 × +14 µs +210 µs +91 %$", text, re.M)
+    assert re.search(r"^│ matmul +nvjet · Tensor Cores +15 +9 µs +135 µs +59 %  linear › addmm$",
+                     text, re.M)  # fmt: skip
+    assert re.search(r"^but turn 11:\n│ normalization .* 1 +3 µs", text, re.M)
+    assert re.search(r"^all +51 +230 µs  100 %$", text, re.M)
+
+
+def test_two_recordings_of_many_steps_are_folded_too(tmp_path):
+    layer = [("linear addmm", NVJET, 9), ("gelu", "k", 2), ("layer_norm native_layer_norm", "k", 3)]
+    more = [*layer, ("mul", "k", 1)]
+    a = look(tmp_path, forward(100, *layer * 20), name="a.json")
+    b = look(tmp_path, forward(100, *more * 20), name="b.json")
+    out = console()
+    out.file = io.StringIO()
+    report.show_difference(out, a, b)
+    text = out.file.getvalue()
+    assert len(text.split("\n")) < 20
+    assert re.search(r"^±  20 × +280 µs  300 µs  \+20\.0 µs$", text, re.M)
+    assert re.search(r"^\+  │ mul +other +20 +20 µs$", text, re.M)
+    assert re.search(r"^all  A 280\.0 µs · B 300\.0 µs · \+20\.0 µs$", text, re.M)

@@ -86,7 +86,7 @@ def test_the_report_says_what_ran_where_it_is_and_how_to_open_it(tmp_path):
     text = done.stdout
     for word in (
         "04_a naive attention · bf16 [1, 4, 64, 64] · eager · CPU · torch",
-        "you guessed",
+        "expected",
         "+ copy",
         "masked_fill › clone › copy_",
         "04_b changes",

@@ -54,6 +54,7 @@ def test_the_same_keys_whatever_is_known(change):
     assert list(found) == [
         "script", "title", "variant", "label", "shape", "dtype", "mode", "device", "versions",
         "steps", "configuration", "peak_bytes", "relative_error", "table_totals",
+        "calls", "unrecorded",
     ]  # fmt: skip
 
 
@@ -105,6 +106,11 @@ WRONG = {
     "peak_bytes": ["1", -1, 1.5, True, 1 << 53, 10**30, float("nan"), float("inf")],
     "relative_error": ["0.1", -0.1, [], float("nan"), float("inf")],
     "table_totals": [None, "1ms", {"Self CUDA time total": 1.0}, [1]],
+    "calls": [None, "first", [1]],
+    "unrecorded": [
+        5, {}, {"process": 1}, {"process": -1, "cpu_ns": []}, {"process": 1, "cpu_ns": [1.5]},
+        {"process": 1, "cpu_ns": [-1]},
+    ],
 }  # fmt: skip
 
 

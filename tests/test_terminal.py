@@ -1,56 +1,43 @@
-"""Tables in any width: numbers are whole, whatever gives way."""
+"""Lists of any length, aligned, a line each."""
 
 import io
-import re
 
-import pytest
-from build import recording
 from rich.console import Console
-from seen import recorded
 
-from common.compare.compared import compare
-from common.compare.rows import rows
-from common.read.linked import link
-from common.read.survey import survey
-from common.read.trace import read
-from common.show import report
-from common.show.survey import show_survey
-
-NUMBER = re.compile(r"\d[\d,.]* (?:µs|ms)")
+from common.show.terminal import print_lines
 
 
-def printed(width, show) -> str:
-    out = Console(
-        file=io.StringIO(), width=width, no_color=True, highlight=False, markup=False, emoji=False
-    )
-    show(out)
-    return out.file.getvalue()
+def printed(lines, width=40, heads=("name", "n", "what it was"), **more) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, width=width, no_color=True)
+    print_lines(console, heads, lines, ("n",), (heads[-1],), **more)
+    return out.getvalue().split("\n")[:-1]
 
 
-SHOWS = {
-    "a region": lambda out: report.show(
-        out, compare(recorded("04_a", "eager"), "matmul mul softmax matmul")
-    ),
-    "two": lambda out: report.show_difference(
-        out, recorded("04_a", "eager"), recorded("04_c", "eager", "math")
-    ),
-    "a survey": lambda out: show_survey(out, survey(link(read(recording("04_a", "eager"))))),
-}
+def test_numbers_stand_to_the_right():
+    head, *lines = printed([["a", "5", "x"], ["bcd", "1,234", "y"]])
+    assert head == "name      n  what it was"
+    assert lines == ["a         5  x", "bcd   1,234  y"]
 
 
-@pytest.mark.parametrize("width", [40, 50, 60, 80, 100])
-@pytest.mark.parametrize("what", SHOWS)
-def test_no_number_is_cut_at_any_width(what, width):
-    wide, text = printed(200, SHOWS[what]), printed(width, SHOWS[what])
-    assert not re.search(r"(?<!\S)[+-]?\d[\d,.]*(?: [µm]?)?…", text)
-    tables = [line for line in text.splitlines() if len(NUMBER.findall(line)) >= 1]
-    whole = set(NUMBER.findall(wide))
-    assert tables and {one for line in tables for one in NUMBER.findall(line)} <= whole
-    assert all(len(line) <= width for line in text.splitlines())
+def test_what_gives_way_is_cut_and_numbers_are_not():
+    lines = printed([["a", "1,234,567", "long " * 20]], width=30)
+    assert all(len(line) <= 30 for line in lines)
+    assert lines[1].startswith("a     1,234,567  long") and lines[1].endswith("…")
 
 
-def test_the_time_of_every_step_stands_in_the_narrowest():
-    times = [f"{row.ns / 1e3:,.1f} µs" for row in rows(recorded("04_a", "eager").steps)]
-    text = printed(40, lambda out: report.show(out, compare(recorded("04_a", "eager"))))
-    assert all(time in text for time in times)
-    assert "clone ›" in text and "on the GPU" in text  # the launching ops, and a head whole
+def test_the_last_column_goes_on_below_if_asked():
+    _, *lines = printed([["a", "1", "one two three four five six"]], width=24, wrap=True)
+    assert " ".join(line[9:].strip() for line in lines) == "one two three four five six"
+    assert all(line.startswith(" " * 9) for line in lines[1:]) and len(lines) > 1
+    _, *lines = printed([["a", "1", "x" * 50]], width=24, wrap=True)
+    assert "".join(line[9:] for line in lines) == "x" * 50
+
+
+def test_a_stranger_s_names_write_nothing_to_the_terminal():
+    assert "\x1b" not in "".join(printed([["\x1b[31m", "1", "\x1b[0m"]]))
+
+
+def test_wide_letters_take_two_cells():
+    _, first, second = printed([["注意", "1", "x"], ["abcd", "2", "x"]])
+    assert first.index("1") == second.index("2") - 2

@@ -47,6 +47,31 @@ def test_the_benchmark_measures_a_process_or_says_why_not(monkeypatch):
     assert measure([sys.executable, "-c", "import time; time.sleep(9)"], 0.3) == "not done in 0.3 s"
 
 
+def test_the_notes_in_the_pictures_are_of_their_recordings_and_read_on_a_phone(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    pictures = tool("pictures")
+    notes = {name: one.circled.words(observe(read(one.path))) for name, one in pictures.ALL.items()}
+    (copy,) = observe(read(recording("04_a"))).of("copy")
+    assert notes["naive"].startswith(f"{copy.ns / 1e3:.1f} µs")
+    assert notes["cudnn"].endswith("cuLaunchKernelEx")
+    assert all(pictures._wide(note) * 1.06 <= pictures.WIDTH for note in notes.values())
+    shown = 390 - 2 * 16  # a page's margins on either side
+    assert pictures.TEXT * shown / pictures.WIDTH >= 11
+
+
+def test_names_beside_a_lane_keep_apart_and_in_the_picture(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    pictures = tool("pictures")
+    lane = pictures.Lane(pictures.GUTTER, 0, 500, 40, 0, 1000)
+    crowded = [pictures.Slice(n, "", 900 + 9 * n, 905 + 9 * n, 0) for n in range(12)]
+    ring = pictures.Box(490, 0, 520, 20)
+    line = pictures.Sketch(500, 40, b"")._line(lane, [(one, "softmax") for one in crowded], ring)
+    ends = [(x - pictures._wide(word) / 2, x + pictures._wide(word) / 2) for x, _, word in line]
+    assert 3 < len(line) <= 8 and sum(not word for *_, word in line) == 1
+    assert all(end <= start + 0.5 for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
+    assert ends[0][0] >= pictures.GUTTER and ends[-1][1] <= pictures.GUTTER + 500
+
+
 def test_a_few_hundred_damaged_recordings():
     outcomes, failures = tool("fuzz").fuzz(400)
     assert not failures and set(outcomes) == {"answered", "refused in one line", "salvaged"}

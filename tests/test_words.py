@@ -3,7 +3,13 @@
 from build import forward, kernel, launch, region, story
 from seen import look
 
+from common.compare.variants import TUTORIAL
 from common.show import words
+
+
+def test_every_variant_of_the_tutorial_and_no_other_has_its_clause():
+    assert words.WHAT.keys() == set(TUTORIAL)
+    assert words.what("04_a_naive_attention", "other") == ""
 
 
 def test_sums(tmp_path):

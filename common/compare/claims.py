@@ -5,16 +5,17 @@ reads the trace; none knows the answer.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from statistics import mean, stdev
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..read.kernel_names import describe
 from ..read.known import known
 from ..read.observe import Observation, OnGpu, Step
 from ..read.op_names import chain, said
+from ..story import Story
+from .facts import PEAK_TBS
 
 Verdict: TypeAlias = Literal["yes", "no", "not visible"]
 
@@ -397,40 +398,6 @@ def _peak(seen: Observation) -> int | None:
     return seen.story.peak_bytes if seen.story else None
 
 
-def most_cpu_time(variant: str, rivals: tuple[str, ...], script: str) -> Question:
-    """Is this variant the most expensive on the CPU, by more than the spread of the forwards?"""
-
-    def check(evidence: Evidence) -> Answer:
-        times = {}
-        for name in (variant, *rivals):
-            seen = evidence.others.get((script, name))
-            if evidence.seen.story and name == evidence.seen.story.variant:
-                seen = evidence.seen
-            if seen and len(seen.forwards) > 1:
-                times[name] = [forward.cpu_ns / 1e3 for forward in seen.forwards]
-        if len(times) < 1 + len(rivals):
-            missing = " ".join(sorted({variant, *rivals} - set(times)))
-            return not_visible(f"record {missing} with the same options first")
-        words = ", ".join(f"{name} {mean(t):.0f} ± {stdev(t):.0f} µs" for name, t in times.items())
-        ranked = sorted(times, key=lambda name: mean(times[name]), reverse=True)
-        first, second = times[ranked[0]], times[ranked[1]]
-        if mean(first) - mean(second) <= noise(first, second):
-            forwards = min(len(first), len(second))
-            hint = "; try --active 30" if forwards < 30 else ""
-            return not_visible(
-                f"{words}: closer than the spread of {forwards} forwards can tell{hint}"
-            )
-        return yes_if(ranked[0] == variant, words)
-
-    return check
-
-
-def noise(first: Sequence[float], second: Sequence[float]) -> float:
-    """What two means may differ by without telling anything: two standard errors of their
-    difference."""
-    return 2 * (stdev(first) ** 2 / len(first) + stdev(second) ** 2 / len(second)) ** 0.5
-
-
 def score_matrix_in_memory(evidence: Evidence) -> Answer:
     """Does a forward's peak memory reach the size of the score matrix?"""
     return _scores(evidence, stored=True)
@@ -445,13 +412,45 @@ def _scores(evidence: Evidence, stored: bool) -> Answer:
     story = evidence.seen.story
     if story is None or story.peak_bytes is None:
         return not_visible("this device keeps no count of its memory")
-    batch, heads, seq, _ = story.shape
-    peak, scores = story.peak_bytes, batch * heads * seq**2 * (4 if story.dtype == "fp32" else 2)
+    peak, scores = story.peak_bytes, score_bytes(story)
     return yes_if(
         (peak >= scores) == stored,
         f"peak +{peak / 2**20:,.0f} MiB over the inputs; the scores alone "
         f"would be {scores / 2**20:,.0f} MiB",
     )
+
+
+def score_bytes(story: Story) -> int:
+    """Bytes of the score matrix of all heads, in the inputs' type."""
+    batch, heads, seq, _ = story.shape
+    return batch * heads * seq**2 * (4 if story.dtype == "fp32" else 2)
+
+
+NEAR = 0.75  # of the memory's rate: a copy does not reach all of it either
+
+
+def at_memory_rate(*kinds: str) -> Question:
+    """Do these, which each read the scores once and write them once, run at the memory's rate?"""
+
+    def check(evidence: Evidence) -> Answer:
+        story = evidence.seen.story
+        steps = {kind: evidence.steps(kind) for kind in kinds}
+        if missing := [kind for kind, its in steps.items() if len(its) != 1]:
+            return not_visible(f"not one {' and one '.join(missing)} in this trace")
+        times = known(step.ns for (step,) in steps.values())
+        if story is None or not times or not all(times):
+            return not_visible("the trace does not tell the bytes, or the time")
+        rates = [2 * score_bytes(story) / ns / 1e3 for ns in times]  # TB/s
+        peak = PEAK_TBS.get(story.device.name)
+        words = ", ".join(f"{kind} {rate:.2f}" for kind, rate in zip(kinds, rates, strict=True))
+        if peak is None:
+            return not_visible(f"{words} TB/s; what this GPU's memory can do is unknown here")
+        shares = ", ".join(f"{100 * rate / peak:.0f} %" for rate in rates)
+        return yes_if(
+            min(rates) >= NEAR * peak, f"{words} TB/s: {shares} of the data sheet's {peak:g}"
+        )
+
+    return check
 
 
 def backend_ran(*expected: str) -> Question:

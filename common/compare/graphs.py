@@ -15,5 +15,5 @@ def eager_steps(graph: Observation, eager: Observation) -> list[Step | None]:
     """For each of the graph's steps the eager one that ran the same kernel, in order; None where
     there is none. Kernels are the same by name; a memset or copy by what it is."""
     theirs = [step for step in eager.steps if not (step.on_gpu and step.on_gpu.graph)]
-    pairs = aligned(graph.steps, theirs, lambda step, same: step.name == same.name)
-    return [same for step, same in pairs if step]
+    pairs = aligned([step.name for step in graph.steps], [step.name for step in theirs])
+    return [None if same is None else theirs[same] for step, same in pairs if step is not None]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..cli import UserError, shown
 from ..read.observe import Observation
-from ..story import Story
+from ..story import Story, Unrecorded
 
 if TYPE_CHECKING:  # of recipes
     from ..record.harness import Subject
@@ -63,6 +63,8 @@ class Recipe:
     backend: str | None = None  # of SDPA, pinned
     active: int = 3
     synchronise: Synchronise = "warm-up"
+    calls: tuple[str, ...] = ()  # of what each recorded forward is, where they differ
+    unrecorded: Unrecorded | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Asked:
     """What a recipe may depend on."""
 
     work: Workload
-    forwards: int
+    forwards: int = 50
+    process: int = 1
 
 
 Recipes: TypeAlias = Callable[[Asked], list[Recipe]]

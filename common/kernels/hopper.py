@@ -11,10 +11,12 @@ Who does what in one CTA:
 * NUM_WG *consumer* warpgroups (4 warps, 128 threads) own 64 query rows each. They share every
   K and V tile, so one copy from L2 feeds NUM_WG * 64 rows;
 * a warpgroup issues Q K(j+1) and P V(j) together (wgmma runs on its own once issued), waits for
-  both, and turns the scores into weights. In it, products and softmax take turns: the compiler
-  moves the wait for P V to that for Q K. What overlaps them are the other warpgroups;
+  both, and turns the scores into weights. In it, products and softmax take turns; waiting for
+  P V later gained nothing (docs/attention_kernels.md, step 16). What overlaps them are the other
+  warpgroups;
 * the grid is as many CTAs as fit; each walks over tiles, longest rows first, so the copies for
-  its next tile start while its last one is still being multiplied and stored.
+  its next tile start while its last one is still being multiplied and stored. Tiles end where the
+  sequence ends: what the first one has too many are rows before key 0, the cheapest to leave out.
 
 mbarriers keep them honest: ``full[s]`` completes when the bytes of stage s have landed,
 ``empty[s]`` when every warpgroup has let go of them. A phase flips at each completion: ``& 1``.
@@ -69,37 +71,55 @@ def _rounds(tiles):
 
 
 @gluon.jit
-def _tile(r, heads_total, row_blocks):
-    """(head, row block) of this CTA's tile in round r: longest rows first, and every other round
-    is dealt backwards, so that whoever got a long tile now gets a short one next."""
+def _quotient(a, reciprocal):
+    """a // b, of reciprocal(b): five instructions instead of thirty."""
+    return ((a.to(gl.int64) * reciprocal) >> 40).to(gl.int32)
+
+
+@gluon.jit
+def _tile(r, walk):
+    """(batch, head, row block) of this CTA's tile in round r: longest rows first, and every other
+    round is dealt backwards, so that whoever got a long tile now gets a short one next."""
+    heads, heads_total, per_heads, per_heads_total, row_blocks, skip = walk
     pos = gl.program_id(0)
     if r % 2 == 1:
         pos = gl.num_programs(0) - 1 - pos
     t = r * gl.num_programs(0) + pos
-    return t % heads_total, row_blocks - 1 - t // heads_total
+    above = _quotient(t, per_heads_total)
+    z = t - above * heads_total
+    batch = _quotient(z, per_heads)
+    return batch, z - batch * heads, row_blocks - 1 - above
 
 
 @gluon.jit
-def _first_row(r, m, W: gl.constexpr, NUM_WG: gl.constexpr):
-    """Row of the sequence where warpgroup W starts in round r. The lowest rows see the most keys:
-    each warpgroup takes the lowest in one round and the highest in the next."""
+def _first_row(r, m, walk, W: gl.constexpr, NUM_WG: gl.constexpr):
+    """Row of the sequence where warpgroup W starts in round r, negative if it has none. The lowest
+    rows see the most keys: each warpgroup takes the lowest in one round and the highest in the
+    next."""
     place = W + (r % 2) * (NUM_WG - 1 - 2 * W)
-    return (m * NUM_WG + place) * ROWS
+    heads, heads_total, per_heads, per_heads_total, row_blocks, skip = walk
+    return (m * NUM_WG + place - skip) * ROWS
+
+
+@gluon.jit
+def _key_tiles(m, walk, NUM_WG: gl.constexpr):
+    """How many tiles of keys row block m needs."""
+    heads, heads_total, per_heads, per_heads_total, row_blocks, skip = walk
+    return (m + 1) * NUM_WG - skip
 
 
 @gluon.jit
 def _producer(args, NUM_WG: gl.constexpr):
     """One warp, 24 registers a thread: keep the ring of K and V tiles filled, across tiles."""
-    k_desc, v_desc, k_smem, v_smem, full, empty, heads, group, heads_total, tiles, row_blocks = args
+    k_desc, v_desc, k_smem, v_smem, full, empty, group, tiles, walk = args
     STAGES: gl.constexpr = k_smem.shape[0]
     N: gl.constexpr = k_smem.shape[3]
     D: gl.constexpr = k_smem.shape[4]
     it = 0
     for r in range(_rounds(tiles)):
-        z, m = _tile(r, heads_total, row_blocks)
-        batch = z // heads
-        head = (z % heads) // group
-        blocks = (m + 1) * NUM_WG
+        batch, head, m = _tile(r, walk)
+        head = head // group
+        blocks = _key_tiles(m, walk, NUM_WG)
         for i in range(blocks):
             stage = it % STAGES
             n = (blocks - 1 - i) * N  # from the diagonal down to key 0
@@ -122,9 +142,38 @@ def _or(a, b):
 
 
 @gluon.jit
+def _reciprocal(x):
+    """1 / x but for the last bit, x normal: one instruction instead of ten."""
+    return gl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], gl.float32, True, 1)
+
+
+@gluon.jit
 def _own_sum(x):
     """[rows, columns] to [rows, 4]: each thread adds up the columns that it holds; no shuffles."""
     return gl.sum(gl.sum(x.reshape([x.shape[0], x.shape[1] // 8, 4, 2]), 3), 1)
+
+
+@gluon.jit
+def _larger(a, b, TYPE: gl.constexpr):
+    """The larger of |a| and |b|, of either sign; NaN if one is. Two numbers an instruction."""
+    return gl.inline_asm_elementwise(
+        "max.NaN.xorsign.abs." + TYPE + "x2 $0, $1, $2;", "=r,r,r", [a, b], a.dtype, True, 2
+    )
+
+
+@gluon.jit
+def _not_finite(x):
+    """[rows, columns] of bf16 or fp16 to [rows, 4]: does a thread hold an infinity or a NaN?"""
+    TYPE: gl.constexpr = "bf16" if x.dtype == gl.bfloat16 else "f16"
+    EXPONENT: gl.constexpr = 0x7F80 if x.dtype == gl.bfloat16 else 0x7C00
+    LEVELS: gl.constexpr = 3 if x.shape[1] == 64 else 4
+    x = x.reshape([x.shape[0], x.shape[1] // 8, 4, 2])
+    for _ in gl.static_range(LEVELS):
+        x = x.reshape([x.shape[0], x.shape[1] // 2, 2, 4, 2]).permute([0, 1, 3, 4, 2])
+        a, b = x.split()
+        x = _larger(a, b, TYPE)
+    x = x.reshape([x.shape[0], 4, 2]).to(gl.int16, bitcast=True).to(gl.int32) & EXPONENT
+    return gl.max(x, 2) == EXPONENT
 
 
 @gluon.jit
@@ -150,7 +199,8 @@ def _online(q_smem, kv_smem, k_desc, v_desc, bar, fetched, batch, head, row0, sc
 
     One tile of 64 keys at a time: its keys, then its values, through the same buffer. A row that
     has seen only -inf so far is given 0 as its maximum: exp2(-inf - 0) is 0, exp2(-inf + inf) NaN.
-    Returns (output, fetched).
+    Subtract, then scale: the other way round is one instruction, which rounds once, and of scores
+    near 1e38 the largest less itself is then not 0. Returns (output, fetched).
     """
     D: gl.constexpr = kv_smem.shape[3]
     B: gl.constexpr = kv_smem.shape[2]
@@ -172,10 +222,10 @@ def _online(q_smem, kv_smem, k_desc, v_desc, bar, fetched, batch, head, row0, sc
         s = warpgroup_mma_wait(0, deps=[s])
         cols = n + gl.arange(0, B, gl.SliceLayout(0, s_layout))
         s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
-        new_max = gl.maximum(row_max, gl.max(s, 1) * scale_log2)
+        new_max = gl.maximum(row_max, gl.max(s, 1))
         ref = gl.where(new_max == float("-inf"), 0.0, new_max)
-        p = gl.exp2(s * scale_log2 - gl.expand_dims(ref, 1))
-        shrink = gl.exp2(row_max - ref)
+        p = gl.exp2((s - gl.expand_dims(ref, 1)) * scale_log2)
+        shrink = gl.exp2((row_max - ref) * scale_log2)
         row_max = new_max
         row_sum = row_sum * shrink + gl.sum(p, 1)
         acc = acc * gl.expand_dims(gl.convert_layout(shrink, o_rows), 1)
@@ -202,11 +252,10 @@ def _consumer(args, W: gl.constexpr, NUM_WG: gl.constexpr, GUARD: gl.constexpr):
         full,
         empty,
         again,
-        heads,
+        votes,
         group,
-        heads_total,
         tiles,
-        row_blocks,
+        walk,
         scale_log2,
     ) = args
     STAGES: gl.constexpr = k_smem.shape[0]
@@ -222,78 +271,94 @@ def _consumer(args, W: gl.constexpr, NUM_WG: gl.constexpr, GUARD: gl.constexpr):
     o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
     o_zero = gl.zeros([ROWS, D], gl.float32, o_layout)
     s_zero = gl.zeros([ROWS, N], gl.float32, s_layout)
-    lost = _own_sum(o_zero).to(gl.int32)  # bit r % 32: a tile of round r is to be done again
+    # Bit r % 32: a tile of round r is to be done again.
+    lost = _not_finite(o_zero.to(dtype)).to(gl.int32)
     q = q_smem.index(W).reshape([ROWS, D])
 
     rounds = _rounds(tiles)
-    z, m = _tile(0, heads_total, row_blocks)
-    batch = z // heads
-    head = z % heads
-    row0 = _first_row(0, m, W, NUM_WG)
+    batch, head, m = _tile(0, walk)
+    row0 = _first_row(0, m, walk, W, NUM_WG)
     _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, True)
     it = 0  # K/V tiles consumed so far: the ring's position, in step with the producer's
     for r in range(rounds):
-        end = it + (m + 1) * NUM_WG
-        first = end - row0 // N - 1
+        end = it + _key_tiles(m, walk, NUM_WG)
+        first = gl.minimum(end - row0 // N - 1, end)
         for i in range(it, first):  # tiles above this warpgroup's diagonal: hand them back
             mbarrier.wait(full.index(i % STAGES), (i // STAGES) & 1)
             mbarrier.arrive(empty.index(i % STAGES))
 
-        # The diagonal tile comes first: it alone needs a mask, and gives the row its maximum.
-        stage = first % STAGES
         mbarrier.wait(q_full.index(W), r & 1)
-        mbarrier.wait(full.index(stage), (first // STAGES) & 1)
-        k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
-        s = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
-        s = warpgroup_mma_wait(0, deps=[s])
-        rows = gl.arange(0, ROWS, s_rows)
-        cols = gl.arange(0, N, gl.SliceLayout(0, s_layout))
-        s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
-        row_max = gl.expand_dims(gl.max(s, 1) * scale_log2, 1)
-        p32 = _cut(gl.exp2(s * scale_log2 - row_max), dtype)
-        sums = _own_sum(p32)
-        p = gl.convert_layout(p32.to(dtype), p_layout)
-        acc = o_zero
-
-        for i in range(first + 1, end):
-            stage = i % STAGES
-            before = (i - 1) % STAGES
+        if row0 >= 0:
+            # The diagonal tile comes first: it alone needs a mask, and gives the row its maximum.
+            stage = first % STAGES
+            mbarrier.wait(full.index(stage), (first // STAGES) & 1)
             k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
-            mbarrier.wait(full.index(stage), (i // STAGES) & 1)
-            s_next = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
-            o_next = warpgroup_mma(p, v_smem.index(before).reshape([N, D]), acc, is_async=True)
-            s, acc = warpgroup_mma_wait(0, deps=[s_next, o_next])
-            mbarrier.arrive(empty.index(before))
+            s = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
+            s = warpgroup_mma_wait(0, deps=[s])
+            rows = gl.arange(0, ROWS, s_rows)
+            cols = gl.arange(0, N, gl.SliceLayout(0, s_layout))
+            s = gl.where(gl.expand_dims(rows, 1) >= gl.expand_dims(cols, 0), s, float("-inf"))
+            row_max = gl.expand_dims(gl.max(s, 1) * scale_log2, 1)
             p32 = _cut(gl.exp2(s * scale_log2 - row_max), dtype)
-            sums += _own_sum(p32)
+            sums = _own_sum(p32)
             p = gl.convert_layout(p32.to(dtype), p_layout)
+            acc = o_zero
 
-        # Every product with Q is done: fetch the next tile's Q behind the last P V and the store.
-        z, m = _tile(r + 1, heads_total, row_blocks)
-        here = [batch, head, row0, 0]
-        batch = z // heads
-        head = z % heads
-        row0 = _first_row(r + 1, m, W, NUM_WG)
-        stage = (end - 1) % STAGES
-        o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
-        _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, r + 1 < rounds)
-        total = gl.convert_layout(gl.sum(sums, 1), o_rows)
-        acc = warpgroup_mma_wait(0, deps=[o_next])
-        mbarrier.arrive(empty.index(stage))
-        # What overflowed is NaN or infinite from here on. No comparison with NaN is true.
-        scale = gl.where(total < limit, 1.0 / total, float("nan"))
-        acc = acc * gl.expand_dims(scale, 1)
-        tma.store_wait(0)  # the previous tile's output has left the buffer
-        o_smem.index(W).reshape([ROWS, D]).store(acc.to(dtype))
-        fence_async_shared()  # make ordinary stores visible to the copy engine
-        tma_store(out_desc, here, o_smem.index(W))
-        if GUARD:  # 0 · x is NaN where x is infinite or NaN
-            lost = lost | gl.where(_own_sum(acc * 0.0) == 0.0, 0, 1 << (r % 32))
+            before = stage
+            phase = (first // STAGES) & 1
+            for _ in range(first + 1, end):
+                stage = before + 1
+                wrap = stage == STAGES
+                stage = gl.where(wrap, 0, stage)
+                phase = gl.where(wrap, phase ^ 1, phase)
+                k_t = k_smem.index(stage).reshape([N, D]).permute((1, 0))
+                mbarrier.wait(full.index(stage), phase)
+                s_next = warpgroup_mma(q, k_t, s_zero, use_acc=False, is_async=True)
+                o_next = warpgroup_mma(p, v_smem.index(before).reshape([N, D]), acc, is_async=True)
+                s, acc = warpgroup_mma_wait(0, deps=[s_next, o_next])
+                p32 = _cut(gl.exp2(s * scale_log2 - row_max), dtype)
+                sums += _own_sum(p32)
+                p = gl.convert_layout(p32.to(dtype), p_layout)
+                mbarrier.arrive(empty.index(before))
+                before = stage
+
+            # Every product with Q is done: fetch the next tile's Q behind the last P V.
+            here = [batch, head, row0, 0]
+            batch, head, m = _tile(r + 1, walk)
+            row0 = _first_row(r + 1, m, walk, W, NUM_WG)
+            stage = (end - 1) % STAGES
+            o_next = warpgroup_mma(p, v_smem.index(stage).reshape([N, D]), acc, is_async=True)
+            _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, r + 1 < rounds)
+            total = gl.convert_layout(gl.sum(sums, 1), o_rows)
+            acc = warpgroup_mma_wait(0, deps=[o_next])
+            mbarrier.arrive(empty.index(stage))
+            # What overflowed is NaN or infinite from here on. No comparison with NaN is true.
+            scale = gl.where(total < limit, _reciprocal(total), float("nan"))
+            acc = acc * gl.expand_dims(scale, 1)
+            tma.store_wait(0)  # the previous tile's output has left the buffer
+            out = acc.to(dtype)
+            o_smem.index(W).reshape([ROWS, D]).store(out)
+            fence_async_shared()  # make ordinary stores visible to the copy engine
+            tma_store(out_desc, here, o_smem.index(W))
+            if GUARD:
+                lost = lost | gl.where(_not_finite(out), 1 << (r % 32), 0)
+        else:  # no rows here
+            batch, head, m = _tile(r + 1, walk)
+            row0 = _first_row(r + 1, m, walk, W, NUM_WG)
+            _load_q(q_desc, q_smem.index(W), q_full.index(W), batch, head, row0, r + 1 < rounds)
         it = end
+    todo = 0
+    if GUARD:
+        # Is there anything to do again? A word a warp, exchanged while the last store is under way.
+        own: gl.constexpr = gl.DistributedLinearLayout([], [[0]] * 5, [[1], [2]], [], [4])
+        all: gl.constexpr = gl.DistributedLinearLayout([[1], [2]], [[0]] * 5, [[0]] * 2, [], [4])
+        of_warp = gl.reduce(lost.reshape([4, ROWS]), 1, _or)
+        votes.index(W).store(gl.convert_layout(of_warp, own))
+        barrier()
+        todo = gl.reduce(votes.index(W).load(all), 0, _or)
     tma.store_wait(0)
 
     if GUARD:
-        todo = gl.reduce(gl.reduce(lost, 1, _or), 0, _or)
         if todo != 0:
             # The stores so far must have arrived, not only have been read: a later one must win.
             todo = gl.inline_asm_elementwise(
@@ -301,11 +366,9 @@ def _consumer(args, W: gl.constexpr, NUM_WG: gl.constexpr, GUARD: gl.constexpr):
             )
             fetched = 0
             for r in range(rounds):
-                if (todo >> (r % 32)) & 1:
-                    z, m = _tile(r, heads_total, row_blocks)
-                    batch = z // heads
-                    head = z % heads
-                    row0 = _first_row(r, m, W, NUM_WG)
+                batch, head, m = _tile(r, walk)
+                row0 = _first_row(r, m, walk, W, NUM_WG)
+                if (((todo >> (r % 32)) & 1) == 1) & (row0 >= 0):
                     bar = again.index(W)
                     q_tile = q_smem.index(W)
                     kv = o_smem.index(W)
@@ -328,17 +391,20 @@ def _consumer(args, W: gl.constexpr, NUM_WG: gl.constexpr, GUARD: gl.constexpr):
                     tma.store_wait(0)
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["per_heads", "per_heads_total", "skip"])
 def flash_attention_gluon(
     q_desc,
     k_desc,
     v_desc,
     out_desc,
-    heads,
     group,
-    heads_total,
     tiles,
+    heads,
+    heads_total,
+    per_heads: gl.int64,
+    per_heads_total: gl.int64,
     row_blocks,
+    skip,
     scale_log2,
     NUM_WG: gl.constexpr,
     N: gl.constexpr,
@@ -357,6 +423,7 @@ def flash_attention_gluon(
     v_smem = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, N, D], v_desc.layout)
     q_full = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
     again = gl.allocate_shared_memory(gl.int64, [NUM_WG, 1], bar)
+    votes = gl.allocate_shared_memory(gl.int32, [NUM_WG, 4], gl.SwizzledSharedLayout(1, 1, 1, [0]))
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], bar)
     for i in gl.static_range(NUM_WG):
@@ -367,6 +434,7 @@ def flash_attention_gluon(
         mbarrier.init(empty.index(i), count=NUM_WG)
     fence_async_shared()
 
+    walk = (heads, heads_total, per_heads, per_heads_total, row_blocks, skip)
     c = (
         q_desc,
         k_desc,
@@ -380,26 +448,13 @@ def flash_attention_gluon(
         full,
         empty,
         again,
-        heads,
+        votes,
         group,
-        heads_total,
         tiles,
-        row_blocks,
+        walk,
         scale_log2,
     )
-    p = (
-        k_desc,
-        v_desc,
-        k_smem,
-        v_smem,
-        full,
-        empty,
-        heads,
-        group,
-        heads_total,
-        tiles,
-        row_blocks,
-    )
+    p = (k_desc, v_desc, k_smem, v_smem, full, empty, group, tiles, walk)
     # setmaxnreg moves registers from the producer to the consumers: REGS each, 24 for the producer.
     if NUM_WG == 3:
         gl.warp_specialize(
@@ -464,6 +519,11 @@ def attention(q, k, v, guard=True):
     return out
 
 
+def reciprocal(b: int) -> int:
+    """2⁴⁰ / b, rounded up: (a · it) >> 40 is a // b, where a · b <= 2⁴⁰ and a // b < 2²³."""
+    return -(-(1 << 40) // b)
+
+
 class Launch:
     """What a launch needs beside the tensors. It is the same for all tensors of the same shapes,
     strides and dtype, and costs the CPU more to make than the launch itself.
@@ -479,11 +539,14 @@ class Launch:
         tiles = batch * heads * row_blocks
         self.grid = (min(tiles, _multiprocessors()), 1, 1)
         self.arguments = (
-            heads,
             heads // k_shape[1],
-            batch * heads,
             tiles,
+            heads,
+            batch * heads,
+            reciprocal(heads),
+            reciprocal(batch * heads),
             row_blocks,
+            row_blocks * wgs - triton.cdiv(seq, 64),
             LOG2_E / math.sqrt(head_dim),
         )
         self.constants = {

@@ -11,6 +11,7 @@ function's name tells, or the CPU op that launched it; `kinds` asks them in turn
     of_op       its names say how, the op that launched it says what: the op is asked first
     matrix      what the vendor calls its matrix units
     op_in_words its op belongs in a column, behind the first word: `Memcpy DtoD`, `ATen mul`
+    built_for   so does the GPU it was built for: one package, other kernels for other GPUs
 
 What a family's cores are is known, not guessed: libraries of sorts and elementwise kernels have no
 matrix instruction, and a GEMM's name mostly spells its own. Where nobody says so it is None.
@@ -27,6 +28,7 @@ class Family:
     of_op: bool = False
     matrix: str = "Tensor Cores"
     op_in_words: bool = False
+    built_for: bool = False
 
     @property
     def plain(self) -> str:
@@ -57,7 +59,7 @@ FAMILIES: dict[str, Family] = {
     # Attention
     "FlashAttention-2": Family("FlashAttention-2", "attention"),
     "FlashAttention-3": Family("FlashAttention-3", "attention"),
-    "FlashAttention-4 / CuTe": Family("FlashAttention-4", "attention"),
+    "FlashAttention-4 / CuTe": Family("flash-attn-4", "attention", built_for=True),
     "FlashMLA": Family("FlashMLA", "attention"),
     "Triton attention": Family("Triton attention", "attention"),
     "Gluon attention": Family("Gluon attention", "attention"),

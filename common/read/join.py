@@ -33,22 +33,32 @@ class Joined:
     captured: set[int] = field(default_factory=set)  # launches into a graph: nothing runs
 
     def launches(self, calls: Iterable[Call]) -> int:
-        return sum(call.launches and id(call) not in self.beside for call in calls)
+        launches = [call for call in calls if call.launches]
+        if self.beside:
+            return sum(id(call) not in self.beside for call in launches)
+        return len(launches)
 
 
 def join(trace: Trace) -> Joined:
-    events: dict[int | None, list[GpuEvent]] = defaultdict(list)
-    calls: dict[int, list[Call]] = defaultdict(list)
+    # Nearly every list holds one: written so, and not made empty to grow, it takes less memory.
+    events: dict[int | None, list[GpuEvent]] = {}
+    calls: dict[int, list[Call]] = {}
     for event in trace.gpu:
-        events[event.correlation].append(event)
+        if (group := events.get(event.correlation)) is None:
+            events[event.correlation] = [event]
+        else:
+            group.append(event)
     for call in trace.calls:
-        if call.correlation is not None:
-            calls[call.correlation].append(call)
+        if (correlation := call.correlation) is not None:
+            if (made := calls.get(correlation)) is None:
+                calls[correlation] = [call]
+            else:
+                made.append(call)
     found = Joined(leaked=events.pop(None, []))
     answers = found.answers
     several = len(trace.processes) > 1 or any(event.process is STRANGER for event in trace.gpu)
-    for correlation, group in events.items():
-        made = calls.get(correlation) if correlation is not None else None
+    for id_, group in events.items():
+        made = calls.get(id_) if id_ is not None else None
         if made is None:
             found.leaked += group
         elif len(made) == 1 and not several:

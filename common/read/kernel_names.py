@@ -47,7 +47,7 @@ def decode(name: str) -> KernelName:
     """What `name` says. Any string will do: a name that no rule knows has family "other"."""
     text = normalise(name)
     for rule in RULES:
-        if match := rule.pattern.match(text):
+        if match := rule.match(text):
             return KernelName(name, rule.family, **rule.read(match))
     return KernelName(name, "other")
 
@@ -66,6 +66,8 @@ def brief(kernel: KernelName) -> str:
     words = family.words
     if kernel.op and family.op_in_words:
         words = f"{words.split()[0]} {kernel.op}"
+    if family.built_for and kernel.arch_token:
+        words += f", {kernel.arch_token}"
     return words if len(words) <= 24 else words[:23] + "…"
 
 

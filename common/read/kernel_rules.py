@@ -17,6 +17,7 @@ in half.
 A bare name that could be anybody's (`softmax`, `reduce_kernel`) has no rule.
 """
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -154,6 +155,10 @@ class Rule:
         """Compiled when a name gets as far: all of them would take longer than a small trace."""
         return re.compile(self.source, re.ASCII)
 
+    def match(self, name: str) -> re.Match[str] | None:
+        # Most names lack a word that the pattern has, which is told without compiling it.
+        return self.pattern.match(name) if needed(self.source) in name else None
+
     def read(self, match: re.Match[str]) -> dict:
         facts = dict(self.facts)
         for name, token in match.groupdict().items():
@@ -166,6 +171,32 @@ class Rule:
             elif name in READ:
                 facts["op" if name == "word" else name] = READ[name](token)
         return facts | self.more(match, facts) if self.more else facts
+
+
+_SYNTAX = re.compile(
+    r"(?P<word>[A-Za-z0-9_:]+)|(?P<open>\()|(?P<close>\))|(?P<either>\|)|(?P<times>[*+?]|\{[\d,]+\})"
+    r"|\\(?:x..|.)|\[(?:\\.|[^]\\])+\]|.",
+    re.DOTALL,
+)
+
+
+@functools.cache
+def needed(pattern: str) -> str:
+    """The longest word that stands in all that a pattern matches; empty where none does: a word
+    outside of every group, of which there is no other to choose from."""
+    words, depth, before = [""], 0, None
+    for token in _SYNTAX.finditer(pattern):
+        kind = token.lastgroup
+        depth += (kind == "open") - (kind == "close")
+        if depth == 0:
+            if kind == "either":
+                return ""
+            if kind == "word":
+                words.append(token[0])
+            elif kind == "times" and before == "word":  # of the letter before it
+                words[-1] = words[-1][:-1]
+        before = kind
+    return max(words, key=len)
 
 
 def _rule(family: str, pattern: str, *, example: str, words=DTYPES, more=None, **facts) -> Rule:

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from statistics import stdev
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -27,7 +27,7 @@ from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, resi
 from .op_names import is_compiled
 from .owners import Interval, merged
 from .survey import busy_time
-from .trace import Call, GpuEvent, Sort, Span, Thread, Trace
+from .trace import Call, GpuEvent, Shapes, Sort, Span, Thread, Trace
 from .usage import Launched, Usage, usage
 
 
@@ -52,6 +52,7 @@ class Op(msgspec.Struct, frozen=True, gc=False):  # as many as the trace has
     end: int  # ns
     above: "Op | None"
     trail: Trail
+    shapes: Shapes | None = None
 
     @property
     def chain(self) -> tuple["Op", ...]:
@@ -319,18 +320,20 @@ class Observation:
     @property
     def idle_of_recording(self) -> tuple[int, int]:
         """The idle time and the whole of the same, in nanoseconds: no cause is looked for."""
-        inside: dict[tuple, list[tuple[int, int]]] = {place: [] for place in self._recorded}
+        inside: dict[tuple, list[GpuEvent]] = {place: [] for place in self._recorded}
+        timeless = self.linked.timeless
         for event in self.trace.gpu:
-            if (end := event.end) is not None and id(event) not in self.linked.timeless:
-                if (kept := inside.get(event.place)) is not None and event.start is not None:
-                    kept.append((event.start, end))
+            if event.start is not None and event.duration is not None and id(event) not in timeless:
+                if (kept := inside.get(event.place)) is not None:
+                    kept.append(event)
         idle = whole = 0
-        for place, spans in inside.items():
+        for place, events in inside.items():
             low, high = self._recorded[place]
             whole += high - low
-            spans.sort()
+            events.sort(key=_start)
             until = low
-            for start, end in spans:
+            for event in events:
+                start, end = event.start or 0, event.end or 0
                 if start > until:
                     idle += max(0, min(start, high) - until)
                 if end > until:
@@ -487,6 +490,13 @@ def observe(source: Trace | Linked, region: str | None = None) -> Observation:
     )
 
 
+Told: TypeAlias = tuple[str, KernelName, Residency | None, ZeroReason | None]
+
+
+def _start(event: GpuEvent) -> int:
+    return event.start or 0
+
+
 class _Maker:
     """Makes forwards, and remembers which calls they count."""
 
@@ -495,7 +505,9 @@ class _Maker:
         self._lost = {id(call) for call in linked.joined.lost} - linked.joined.answers.keys()
         self._device = device_of(linked.trace)
         self._trails: dict[tuple[int, str], Trail] = {}
-        self._kinds: dict[tuple[int, str, Sort], str] = {}
+        self._told: dict[tuple, Told] = {}
+        self._counts: dict[tuple[str, ...], Counter[str]] = {}
+        self._undecided = linked.joined.undecided_calls | linked.placed.unknown
         self.counted: set[int] = set()
 
     def forward(self, span: Span) -> Forward:
@@ -515,7 +527,7 @@ class _Maker:
             launches=linked.joined.launches(self._counted_here(span, made)),
             made_ops=ops,
             steps=tuple(steps),
-            counts=Counter([step.sort for step in steps]),
+            counts=self._count(steps),
             gpu_ns=None if undecided else time_of(steps),
             others=tuple(_in_gpu_order(others)),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
@@ -525,10 +537,18 @@ class _Maker:
             undecided=undecided,
         )
 
+    def _count(self, steps: Sequence[Step]) -> Counter[str]:
+        """By sort; of forwards that are alike it is one in memory."""
+        sorts = tuple([step.on_gpu.event.sort if step.on_gpu else "op" for step in steps])
+        if (found := self._counts.get(sorts)) is None:
+            found = self._counts[sorts] = Counter(sorts)
+        return found
+
     def _counted_here(self, span: Span, made: Sequence[Call]) -> list[Call]:
         """The calls of a range: of those that ran anything the ones that count for it, though they
         be stamped elsewhere."""
-        silent = [call for call in made if id(call) not in self._linked.joined.answers]
+        answers = self._linked.joined.answers
+        silent = [call for call in made if id(call) not in answers]
         if (working := self._linked.placed.threads.get(span.thread)) is None:
             return silent
         numbers = working.within(span.start, span.end or span.start)
@@ -552,19 +572,16 @@ class _Maker:
         above = made[index] if index >= low else None
         for one in reversed(waiting):
             span = spans.spans[one]
-            trail = self._trail(above.trail if above else None, span.name)
-            depth = above.depth + 1 if above else 0
+            name, start = span.name, span.start
+            over, depth = (above.trail, above.depth + 1) if above else (None, 0)
+            key = id(over), name
+            if (trail := self._trails.get(key)) is None:
+                trail = self._trails[key] = Trail(name, over)
             # The region has finished, so this has: one without an end was too short to measure.
-            above = Op(span.name, depth, span.start, span.end or span.start, above, trail)
-            made[one] = above
+            end = span.end or start
+            above = made[one] = Op(name, depth, start, end, above, trail, span.shapes)
         assert above is not None
         return above
-
-    def _trail(self, above: Trail | None, name: str) -> Trail:
-        key = id(above), name
-        if (found := self._trails.get(key)) is None:
-            found = self._trails[key] = Trail(name, above)
-        return found
 
     def _steps(self, thread: Thread, interval: Interval) -> tuple[list[Step], int]:
         """The steps that an interval of a thread launched, in that order; and the number of calls
@@ -573,32 +590,41 @@ class _Maker:
         undecided = 0
         if (working := self._linked.placed.threads.get(thread)) is None:
             return steps, undecided
-        joined, placed = self._linked.joined, self._linked.placed
+        answers, timeless = self._linked.joined.answers, self._linked.timeless
         spans = self._linked.lanes.ops.get(thread)
         low = spans.within(*interval)[0] if spans else 0
         made: dict[int, Op] = {}
         for number in working.within(*interval):
             call, index = working.calls[number], working.ops[number]
-            if id(call) in joined.undecided_calls or id(call) in placed.unknown:
+            call_id = id(call)
+            if call_id in self._undecided:
                 undecided += 1
                 continue
-            self.counted.add(id(call))
-            op = self._op(spans, index, low, made) if spans and index >= low else None
-            for event in joined.answers.get(id(call), ()):
-                steps.append(self._step(event, call, op, id(event) not in self._linked.timeless))
+            self.counted.add(call_id)
+            op = None
+            if spans and index >= low:
+                op = made[index] if index in made else self._op(spans, index, low, made)
+            for event in answers.get(call_id, ()):
+                ns = None if id(event) in timeless else event.duration
+                kind, kernel, fits, why_zero = self._tell(event, op.trail if op else None)
+                on_gpu = OnGpu(event, call, kernel, fits, why_zero)
+                steps.append(Step(kind, event.name, ns, op, on_gpu))
         return steps, undecided
 
-    def _step(self, event: GpuEvent, call: Call, op: Op | None, credible: bool) -> Step:
-        kernel = decode(event.name)
-        footprint = event.reported_occupancy, event.registers, event.shared_memory
-        fits, why_zero = _footprint(self._device, (*footprint, event.grid, event.block))
-        key = id(op and op.trail), event.name, event.sort
-        if (kind := self._kinds.get(key)) is None:
-            path = op.trail.path if op else ()
-            kind = self._kinds[key] = kind_of_step(path, event.name, event.sort)
-        ns = event.duration if credible else None
-        on_gpu = OnGpu(event, call, kernel, fits, why_zero)
-        return Step(kind, event.name, ns, op, on_gpu)
+    def _tell(self, event: GpuEvent, trail: Trail | None) -> Told:
+        """The kind of step that an event is, by its own name and the way to it, and what its name
+        and its footprint tell: a model launches a few kernels many times."""
+        footprint = event.registers, event.shared_memory, event.grid, event.block
+        key = id(trail), event.name, event.sort, event.reported_occupancy, footprint
+        if (found := self._told.get(key)) is None:
+            path = trail.path if trail else ()
+            found = self._told[key] = (
+                kind_of_step(path, event.name, event.sort),
+                decode(event.name),
+                residency(self._device, event.registers, event.shared_memory, event.block),
+                reported_zero_reason(self._device, event.reported_occupancy, *footprint),
+            )
+        return found
 
 
 def _inside_each_other(ranges: Sequence[Span]) -> tuple[int, int]:
@@ -668,15 +694,6 @@ def device_of(trace: Trace) -> Device | None:
     told = [as_builtins(trace.story.device)] if trace.story else []
     devices = map(Device.from_properties, (*trace.devices, *told))
     return next(filter(None, devices), None)
-
-
-@lru_cache(maxsize=4096)  # a model launches few footprints many times
-def _footprint(device: Device | None, event: tuple) -> tuple[Residency | None, ZeroReason | None]:
-    reported, registers, shared_memory, grid, block = event
-    return (
-        residency(device, registers, shared_memory, block),
-        reported_zero_reason(device, reported, registers, shared_memory, grid, block),
-    )
 
 
 def _in_gpu_order(steps: Sequence[Step]) -> list[Step]:

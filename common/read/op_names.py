@@ -11,6 +11,7 @@ _LONGEST = 30
 # What torch.compile puts around its kernels. Their names are hashes: said in words, or not at all.
 _GRAPH = re.compile(r"(?:## )?Call CompiledFxGraph\b.*")
 _REGION = re.compile(r"Torch-Compiled Region\b.*")
+_ENGINE = "autograd::engine::evaluate_function: "  # around the node of that name
 _FUSED = re.compile(r"(?:triton_[a-z]+|(?:graph_\d+_)?cpp)_fused_+(.*)_\d+")
 
 
@@ -27,7 +28,7 @@ def said(name: str) -> str:
         return ""
     if fused := _FUSED.fullmatch(name):
         return fused[1] if len(fused[1]) <= _LONGEST else f"{fused[1][: _LONGEST - 1]}…"
-    return name.removeprefix("aten::")
+    return name.removeprefix(_ENGINE).removeprefix("aten::")
 
 
 def culprit(name: str) -> str:

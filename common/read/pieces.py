@@ -11,13 +11,14 @@ import re
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ..cli import UserError, shown
 
-BLOCK = 1 << 20  # bytes read at once: more would not stay in the caches
+BLOCK = 1 << 20  # bytes read at once
+PIECE = 1 << 16  # bytes decoded at once: of more, the events would not stay in the caches
 MOST = 8 * BLOCK  # of one piece
 WHOLE = 128 * BLOCK  # of a file that cannot be cut
 MAX_GB = 4  # that a gzip file may unpack to, and a trace take in memory
@@ -161,8 +162,9 @@ class Piece(NamedTuple):
 def cut(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[Piece]:
     """Raises NotInPieces when there would be only one, unless `salvage` asks for whatever there
     is."""
+    blocks = _sliced(blocks)
     rest = next(blocks, b"")
-    short = len(rest) < BLOCK
+    short = len(rest) < min(BLOCK, PIECE)
     while not (begin := _LIST.search(rest)) and len(rest) < MOST and (block := next(blocks, b"")):
         rest += block
     if not begin or short and not salvage:
@@ -184,9 +186,17 @@ def cut(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[Piece]:
     yield Piece(start, b"[" if alone else OPENING, rest)
 
 
+def _sliced(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        if len(block) <= PIECE:
+            yield block
+        else:
+            yield from (block[at : at + PIECE] for at in range(0, len(block), PIECE))
+
+
 def _last_cut(text: bytes) -> re.Match | None:
     """Looked for near the end; further before it only if no event ends there."""
-    end, cut, near = len(text), None, max(BLOCK >> 6, 1 << 12)
+    end, cut, near = len(text), None, 1 << 10
     while not cut and end:
         begin = max(0, end - near)
         # What is looked for may begin before and end behind: the parts overlap.

@@ -33,13 +33,13 @@ import contextlib
 import re
 from array import array
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -92,6 +92,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     end: int | None  # ns
     thread: Thread
     external: ClassVar[int | None] = None
+    shapes: ClassVar["Shapes | None"] = None
 
     @property
     def is_profiler_step(self) -> bool:
@@ -102,6 +103,23 @@ class Launcher(Span, frozen=True, gc=False):
     """A range under whose id something was launched. The others, most, need no room for an id."""
 
     external: int  # type: ignore[misc]  # a class variable of the others
+
+
+class Shapes(msgspec.Struct, frozen=True, gc=False):
+    """What `record_shapes` writes of an op's inputs, each as the JSON text of a list: decoded for
+    the few ops of which somebody asks (work.py). Empty where it is not there."""
+
+    dims: bytes
+    types: bytes
+    concrete: bytes  # values of what is no tensor
+    strides: bytes
+
+
+class Shaped(Span, frozen=True, gc=False):
+    """An op whose inputs' shapes were recorded."""
+
+    external: int | None  # type: ignore[misc]  # a class variable of the others
+    shapes: Shapes  # type: ignore[misc]
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -238,33 +256,43 @@ class Trace:
         return Counter(name for name in named if not name.startswith(PROFILER_STEP))
 
 
+# Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
+# quarter: 8e12 at most. Older versions count from 1970.
+EXACT = 1 << 43
+SHORT = 1 << 40  # microseconds whose half a nanosecond a float keeps
+WHOLE = 1 << 52  # … and a thousand times as much is a whole number, rounded, from here on
+LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
+
 Number = TypeVar("Number", float, Decimal)
 Event = TypeVar("Event")
 _NOTHING = msgspec.Raw()
 
 
-class _Args(
-    msgspec.Struct,
-    gc=False,
-    rename={
-        "external": "External id",
-        "external_old": "external id",  # as the first versions of Kineto write it
-        "registers": "registers per thread",
-        "shared_memory": "shared memory",
-        "occupancy": "est. achieved occupancy %",
-        "sequence": "Sequence number",
-        "forward_thread": "Fwd thread id",
-        "collective": "Collective name",
-        "elements_in": "In msg nelems",
-        "elements_out": "Out msg nelems",
-        "group_size": "Group size",
-        "group_name": "Process Group Name",
-        "group": "Process Group Description",
-        "ranks": "Process Group Ranks",
-        "graph_node": "graph node id",
-        "region": "name",  # of an annotated node of a CUDA graph
-    },
-):
+_WRITTEN = {
+    "external": "External id",
+    "external_old": "external id",  # as the first versions of Kineto write it
+    "registers": "registers per thread",
+    "shared_memory": "shared memory",
+    "occupancy": "est. achieved occupancy %",
+    "sequence": "Sequence number",
+    "forward_thread": "Fwd thread id",
+    "collective": "Collective name",
+    "elements_in": "In msg nelems",
+    "elements_out": "Out msg nelems",
+    "group_size": "Group size",
+    "group_name": "Process Group Name",
+    "group": "Process Group Description",
+    "ranks": "Process Group Ranks",
+    "graph_node": "graph node id",
+    "region": "name",  # of an annotated node of a CUDA graph
+    "dims": "Input Dims",
+    "types": "Input type",
+    "concrete": "Concrete Inputs",
+    "strides": "Input Strides",
+}
+
+
+class _Args(msgspec.Struct, gc=False, rename=_WRITTEN):
     # Any: other profilers write numbers as text, and "N/A"; `_number` sorts that out.
     correlation: Any = None
     device: Any = None
@@ -290,6 +318,10 @@ class _Args(
     ranks: Any = None
     graph_node: Any = None
     region: Any = None
+    dims: msgspec.Raw = _NOTHING
+    types: msgspec.Raw = _NOTHING
+    concrete: msgspec.Raw = _NOTHING
+    strides: msgspec.Raw = _NOTHING
 
 
 _NO_ARGS = _Args()
@@ -305,6 +337,56 @@ class _Event(msgspec.Struct, Generic[Number], gc=False):
     tid: Any = None
     id: Any = None  # of an arrow
     args: _Args | None = None
+
+
+# What is as the profiler writes it nowadays, nearly every event, needs no second look: the decoder
+# has seen that it is. The fields stand in the profiler's order, for so they are found at once.
+_Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+_Natural: TypeAlias = _Whole | None
+_Size: TypeAlias = tuple[_Whole, _Whole, _Whole] | None
+
+
+class _UsualArgs(msgspec.Struct, frozen=True, gc=False, rename=_WRITTEN):
+    external: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)] | None = None
+    sequence: _Natural = None
+    forward_thread: _Natural = None
+    device: Any = None
+    stream: Any = None
+    correlation: _Natural = None
+    registers: _Natural = None
+    shared_memory: _Natural = None
+    grid: _Size = None
+    block: _Size = None
+    occupancy: int | float | None = None
+    bytes: _Natural = None
+    original_stream: Any = None
+    external_old: Any = None
+    collective: Any = None
+    dtype: Any = None
+    elements_in: Any = None
+    elements_out: Any = None
+    group_size: Any = None
+    group_name: Any = None
+    group: Any = None
+    ranks: Any = None
+    graph_node: Any = None
+    region: Any = None
+    dims: msgspec.Raw = _NOTHING
+    types: msgspec.Raw = _NOTHING
+    concrete: msgspec.Raw = _NOTHING
+    strides: msgspec.Raw = _NOTHING
+
+
+class _UsualEvent(msgspec.Struct, gc=False):
+    ph: str | None = None
+    cat: str | None = None
+    name: str = "None"  # where there is no name
+    pid: int | str | None = None
+    tid: int | str | None = None
+    ts: Annotated[float, msgspec.Meta(ge=0.001, lt=EXACT)] | None = None
+    dur: float | None = None
+    id: Any = None
+    args: _UsualArgs = _UsualArgs()
 
 
 class _File(msgspec.Struct, Generic[Event], gc=False):
@@ -328,10 +410,16 @@ class _Decoders(NamedTuple):
     fields: "_Fields"
     events: msgspec.json.Decoder
     file: msgspec.json.Decoder
+    usual_events: msgspec.json.Decoder | None = None
+    usual_file: msgspec.json.Decoder | None = None
 
     def decode(self, data: bytes) -> tuple[_File, int, _Odd]:
         """A trace; how many of its numbers are missing, written as NaN or Infinity; what is odd."""
         alone = _is_list(data)
+        if usual := self.usual_events if alone else self.usual_file:
+            with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                found = usual.decode(data)
+                return (_File(found) if alone else found), 0, _Odd()
         decoder = self.events if alone else self.file
         missing = 0
         try:
@@ -395,12 +483,14 @@ class _Fields:
         return self._struct(**sound)
 
 
-def _decoders(event: Any) -> _Decoders:
+def _decoders(event: Any, usual: Any = None) -> _Decoders:
     return _Decoders(
         msgspec.json.Decoder(event, strict=False),
         _Fields(event, args=_Fields(_Args)),
         msgspec.json.Decoder(list[event], strict=False),
         msgspec.json.Decoder(_File[event], strict=False),
+        usual and msgspec.json.Decoder(list[usual]),
+        usual and msgspec.json.Decoder(_File[usual]),
     )
 
 
@@ -427,17 +517,13 @@ def _outline(data: bytes) -> _Outline:
     return msgspec.json.decode(data, type=_Outline)
 
 
-# Microseconds below which a float keeps every nanosecond. The profiler counts from the start of a
-# quarter: 8e12 at most. Older versions count from 1970.
-EXACT = 1 << 43
-SHORT = 1 << 40  # microseconds whose half a nanosecond a float keeps
-WHOLE = 1 << 52  # … and a thousand times as much is a whole number, rounded, from here on
-LONGEST = 10**16  # microseconds, in nanoseconds still 64 bits
-FLOATS, DECIMALS = _decoders(_Event[float]), _decoders(_Event[Decimal])
+FLOATS, DECIMALS = _decoders(_Event[float], _UsualEvent), _decoders(_Event[Decimal])
 LONG = 10**9 * 3600 * 24 * 10  # ns: no work of a recording lasts ten days
+LONG_US = LONG // 1000
 RECENT = 1 << 12
 TRIES = 20  # to find the end of a damaged event, or of a list behind it
 ARROWS = 64  # from one thread: all of them say the same
+MOST_OF_SHAPES = 1 << 16  # bytes; of a list of a thousand tensors
 MOST_OF_A_FIELD = 1 << 20  # bytes of the story, or of the devices
 FAR = 10**9 * 3600  # ns: from time 0 to a recording whose times do not begin there
 
@@ -587,11 +673,13 @@ class _Events:
         self.timed = self._old = self._zeros = False
         self.once: dict = {}
         self._threads: dict = {}
-        self._recent = [0] * RECENT  # ids: a launch and its work carry the same, near each other
+        # Ids: a launch and its work carry the same, near each other. 0 is none.
+        self._recent: dict[int | None, int | None] = {None: None, 0: None}
         self._unread: dict[str, int] = {}
         self._sizes: dict[tuple, tuple[int, ...] | None] = {}
         self._op_ids = array("I")
         self._sequences: list[array] = [array("q"), array("q"), array("q")]  # op, number, thread
+        self._op_shapes: dict[int, Shapes] = {}  # by the op's index
         self._begun: dict[Any, Thread] = {}  # arrows without their end
         self._arrows: dict[Thread, list[Arrow]] = defaultdict(list)
         self._processes: dict = {}  # in the order of their parts of the file
@@ -600,7 +688,7 @@ class _Events:
         self._mixed = False  # not every process has a part of its own
         self._graphs: set[int | None] = set()  # ids of launches of CUDA graphs
         self._part = 0  # of the GPU events the first one of the part that has begun
-        self._in_order, self._last = True, -FAR  # whether all is in order of time, so far
+        self._in_order, self._last = True, 0  # whether all is in order of time, so far
 
     def add(self, file: _File, missing: int, odd: _Odd) -> None:
         if odd.number:
@@ -611,86 +699,155 @@ class _Events:
         self._story = self._story if file.story is _NOTHING else _json(file.story)
         if file.deviceProperties is not _NOTHING:
             self._devices = _json(file.deviceProperties)
-        once, threads = self.once, self._threads
-        keep_op, keep_id = self.ops.append, self._op_ids.append
-        timed = False
-        for event in file.traceEvents:
-            phase = event.ph
+        events = file.traceEvents
+        self._look_at_order(events)
+        if events and events[0].__class__ is _UsualEvent:
+            events = self._add_usual(events)
+        for event in events:
+            phase, category = event.ph, event.cat
             if phase == "X":
-                timed = True
-                category, args, ts = event.cat, event.args, event.ts
-                # Most events are ops: what `_keep` does, without the calls that make it slow.
-                if category == "cpu_op" and args is not None and ts.__class__ is float:
-                    name, external = event.name, args.external
-                    if (
-                        0 < ts < EXACT
-                        and external.__class__ is int
-                        and 0 < external < 1 << 32
-                        and name.__class__ is str
-                    ):
-                        ns = ts * 1000
-                        start = int(ns) if ns >= WHOLE else _nanoseconds(ts) or 0
-                        try:
-                            thread = threads[event.pid, event.tid]
-                        except (KeyError, TypeError):
-                            thread = self._thread(event)
-                        if thread[0] is not self.process:
-                            self._enter(thread[0])
-                        if args.sequence is not None:
-                            self._number(args)
-                        dur = event.dur
-                        if dur.__class__ is float and 0.0005 <= dur < LONG / 1000:
-                            end = start + int(dur * 1000 + 0.5)
-                        else:
-                            end = None
-                        keep_op(Span(once.setdefault(name, name), start, end, thread))
-                        keep_id(external)
-                        continue
-                if category in CALLS and args is not None and ts.__class__ is float:
-                    name, correlation, external = event.name, args.correlation, args.external
-                    if (
-                        0 < ts < EXACT
-                        and name.__class__ is str
-                        and correlation.__class__ is int
-                        and correlation > 0
-                    ):
-                        start, dur = _nanoseconds(ts) or 0, event.dur
-                        if start < self._last:
-                            self._in_order = False
-                        self._last = start
-                        fits = dur.__class__ is float and 0 <= dur < LONG / 1000
-                        duration = int(dur * 1000 + 0.5) if fits else None
-                        if external.__class__ is not int or not 0 < external < 1 << 63:
-                            external = _external(args)
-                        self.calls.append(
-                            Call(
-                                once.setdefault(name, name),
-                                start,
-                                duration,
-                                self._thread(event),
-                                self.shared(correlation),
-                                self.shared(external) if external else None,
-                            )
-                        )
-                        continue
+                self.timed = True
                 if category in WORK:
-                    self._keep(event, str(category), _nanoseconds(ts), _nanoseconds(event.dur))
+                    self._keep(event, category, _nanoseconds(event.ts), _nanoseconds(event.dur))
                 elif category in OLD_CATEGORIES:
                     self._old = True
                 elif category not in DRAWN:
                     self._look_at_unread(event)
             elif phase == "s" or phase == "f":
-                if event.cat == "fwdbwd":
+                if category == "fwdbwd":
                     self._arrow(event)
             elif phase == "M":  # whoever comes next is yet to be seen
                 self.process, self._part = None, len(self.gpu)
             elif phase == "B" or phase == "E":
-                timed = True
-                process = self._thread(event)[0] if event.cat in CPU else self.process
+                self.timed = True
+                process = self._thread(event)[0] if category in CPU else self.process
                 self._halves.append((event, process))
-            elif event.cat in WORK:
+            elif category in WORK:
                 self.unread_work += 1
-        self.timed = self.timed or timed
+
+    def _look_at_order(self, events: list) -> None:
+        if self._in_order:
+            times = [e.ts for e in events if e.ts and e.ph == "X" and e.cat in WORK]
+            if times:
+                self._in_order = times[0] >= self._last and times == sorted(times)
+                self._last = times[-1]
+
+    def _add_usual(self, events: list[_UsualEvent]) -> list[_UsualEvent]:
+        """Take most of the work in a fraction of the time: a column of all ops, calls or GPU events
+        at once. Returns the events that are left to be looked at one by one; all of them where
+        their processes change, for then the order counts."""
+        ops: list[_UsualEvent] = []
+        calls: list[_UsualEvent] = []
+        gpu: list[_UsualEvent] = []
+        others: list[_UsualEvent] = []
+        by_category = dict.fromkeys(CALLS, calls) | dict.fromkeys(GPU, gpu)
+        by_category |= dict.fromkeys(DRAWN, []) | {"cpu_op": ops}
+        for event in events:
+            if event.ph == "X":
+                by_category.get(event.cat, others).append(event)  # type: ignore[arg-type]
+            else:
+                others.append(event)
+        marks = [event for event in others if event.cat in CPU]
+        for pid, tid in chain(*map(_threads_among, (ops, calls, marks))):
+            process = self._thread_of(pid, tid)[0]
+            if process != self.process and not (self._mixed and process in self._processes):
+                return events
+        if any(event.ph == "M" for event in others):
+            return events
+        times = [[event.ts for event in work] for work in (ops, calls, gpu)]
+        if any(None in column for column in times):
+            return events
+        self.timed = self.timed or any(event.ph == "X" for event in events)
+        starts = map(_all_nanoseconds, times)
+        self._add_ops(ops, next(starts))
+        self._add_calls(calls, next(starts))
+        self._add_gpu(gpu, next(starts))
+        return others
+
+    def _add_ops(self, ops: list[_UsualEvent], starts: list[int]) -> None:
+        args = [event.args for event in ops]
+        sequences = [one.sequence for one in args]
+        if sequences.count(None) < len(sequences):
+            of_op, numbers, threads = self._sequences
+            for index, number in enumerate(sequences, len(self.ops)):
+                if number is not None:
+                    of_op.append(index)
+                    numbers.append(number)
+                    threads.append(args[index - len(self.ops)].forward_thread or 0)
+        dims = [one.dims for one in args]
+        if dims.count(_NOTHING) < len(dims):
+            for index, one in enumerate(args, len(self.ops)):
+                if one.dims:
+                    self._shape(one, index)
+        ends = [
+            start + int(us * 1000 + 0.5) if us and 0.0005 <= us < LONG_US else None
+            for start, us in zip(starts, [event.dur for event in ops], strict=True)
+        ]
+        self._op_ids.extend([one.external or 0 for one in args])
+        self.ops += map(Span, self._names(ops), starts, ends, self._threads_of(ops))
+
+    def _add_calls(self, calls: list[_UsualEvent], starts: list[int]) -> None:
+        args = [event.args for event in calls]
+        self.calls += map(
+            Call,
+            self._names(calls),
+            starts,
+            _durations(calls),
+            self._threads_of(calls),
+            self._shared([one.correlation for one in args]),
+            self._shared([_external(one) for one in args]),
+        )
+
+    def _add_gpu(self, gpu: list[_UsualEvent], starts: list[int]) -> None:
+        args = [event.args for event in gpu]
+        streams = [
+            one.stream if one.original_stream is None else one.original_stream for one in args
+        ]
+        once = self.once.setdefault
+        sizes, memory = [one.bytes for one in args], [one.shared_memory for one in args]
+        grids, blocks = [one.grid for one in args], [one.block for one in args]
+        self.gpu += map(
+            GpuEvent,
+            [GPU[str(event.cat)] for event in gpu],
+            self._names(gpu),
+            starts,
+            _durations(gpu),
+            [
+                one.device if one.device.__class__ is int else _device(event)
+                for event, one in zip(gpu, args, strict=True)
+            ],
+            [
+                stream if stream.__class__ is int else _id(event.tid if stream is None else stream)
+                for event, stream in zip(gpu, streams, strict=True)
+            ],
+            self._shared([one.correlation for one in args]),
+            repeat(self.process),
+            map(once, grids, grids),
+            map(once, blocks, blocks),
+            [one.registers for one in args],
+            map(once, memory, memory),
+            [one.occupancy for one in args],
+            map(once, sizes, sizes),
+            self._shared([_external(one) for one in args]),
+            [None if one.collective is None else _collective(one, self.once) for one in args],
+            [None if one.graph_node is None else _text(one.region) for one in args],
+        )
+
+    def _names(self, events: list[_UsualEvent]) -> Iterator[str]:
+        names = [event.name for event in events]
+        return map(self.once.setdefault, names, names)
+
+    def _threads_of(self, events: list[_UsualEvent]) -> Iterable[Thread]:
+        threads = {key: self._thread_of(*key) for key in _threads_among(events)}
+        if len(threads) == 1:
+            return repeat(*threads.values())
+        return [threads[event.pid, event.tid] for event in events]
+
+    def _shared(self, ids: list[int | None]) -> Iterator[int | None]:
+        """Equal ones from a moment ago, so that memory holds them once; None for 0."""
+        if len(self._recent) > RECENT:
+            self._recent = {None: None, 0: None}
+        return map(self._recent.setdefault, ids, ids)
 
     def _look_at_unread(self, event: _Event) -> None:
         """Work of an accelerator that nobody here knows carries what others' carries."""
@@ -708,6 +865,13 @@ class _Events:
                 self._sequences, (len(self.ops), sequence, min(thread, 1 << 62)), strict=True
             ):
                 kept.append(number)
+
+    def _shape(self, args: "_Args | _UsualArgs", index: int) -> None:
+        """Remember the shapes of the op of this index; equal ones are in memory once."""
+        fields = args.dims, args.types, args.concrete, args.strides
+        if all(memoryview(field).nbytes < MOST_OF_SHAPES for field in fields):
+            shapes = Shapes(*map(bytes, fields))
+            self._op_shapes[index] = self.once.setdefault(shapes, shapes)
 
     def _arrow(self, event: _Event) -> None:
         identity = event.id if event.id.__class__ is int else str(event.id)
@@ -728,9 +892,6 @@ class _Events:
         # A range still open when the profiler stopped is written with -1 or, by newer versions, 0.
         if duration is not None and not 0 <= duration < LONG:
             duration = None
-        if start is not None:
-            self._in_order = self._in_order and start >= self._last
-            self._last = start
         if category in GPU:
             self.gpu.append(_gpu_event(event, name, start, duration, self))
             return
@@ -742,6 +903,8 @@ class _Events:
         elif category == "cpu_op":
             if args and args.sequence is not None:
                 self._number(args)
+            if args and args.dims:
+                self._shape(args, len(self.ops))
             self.ops.append(Span(name, start, start + duration if duration else None, thread))
             self._op_ids.append(external if external and external < 1 << 32 else 0)
         elif category == "user_annotation":
@@ -758,18 +921,11 @@ class _Events:
             )
 
     def shared(self, number: int | None) -> int | None:
-        """An equal number from a moment ago, so that memory holds it once."""
-        if number is None:
-            return None
-        recent = self._recent[number % RECENT]
-        if recent == number:
-            return recent
-        self._recent[number % RECENT] = number
-        return number
+        return next(self._shared([number]))
 
     def sizes(self, value: Any) -> tuple[int, ...] | None:
         """A grid or block; equal ones are in memory once."""
-        if value.__class__ is not list:
+        if value.__class__ is not list and value.__class__ is not tuple:
             return None
         try:
             return self._sizes[tuple(value)]
@@ -780,14 +936,17 @@ class _Events:
 
     def _thread(self, event: _Event) -> tuple:
         """Its thread, which may be the first of a process or in another part of the file."""
-        try:
-            thread = self._threads[event.pid, event.tid]
-        except (KeyError, TypeError):
-            thread = _id(event.pid), _id(event.tid)
-            thread = self._threads.setdefault(thread, thread)
+        thread = self._thread_of(event.pid, event.tid)
         if thread[0] is not self.process:
             self._enter(thread[0])
         return thread
+
+    def _thread_of(self, pid: Any, tid: Any) -> Thread:
+        try:
+            return self._threads[pid, tid]
+        except (KeyError, TypeError):
+            thread = _id(pid), _id(tid)
+            return self._threads.setdefault(thread, thread)
 
     @property
     def size(self) -> int:
@@ -878,6 +1037,12 @@ class _Events:
                 self.ops[number] = Launcher(op.name, op.start, op.end, op.thread, external)
         self._op_ids = array("I")
 
+    def _shape_ops(self) -> None:
+        for number, shapes in self._op_shapes.items():
+            op = self.ops[number]
+            self.ops[number] = Shaped(op.name, op.start, op.end, op.thread, op.external, shapes)
+        self._op_shapes = {}
+
     def _nodes(self) -> Iterator[Node]:
         """The backward ops of the engine, and the ops of their sequence numbers. Others carry
         numbers as well, and lead nowhere."""
@@ -917,6 +1082,7 @@ class _Events:
         self._mixed = self._mixed or (len(self._processes) > 1 and self._in_order)
         self._pair()
         self._identify_ops()
+        self._shape_ops()
         nodes = tuple(self._nodes())
         self._judge_zeros()
         self._graphs = {call.correlation for call in self.calls if call.launches_graph}
@@ -1041,7 +1207,11 @@ def _gpu_event(
     )
 
 
-def _collective(args: _Args, once: dict) -> Collective:
+def _device(event: _UsualEvent) -> int | str | None:
+    return _id(event.pid if event.args.device is None else event.args.device)
+
+
+def _collective(args: "_Args | _UsualArgs", once: dict) -> Collective:
     found = Collective(
         str(args.collective),
         _text(args.dtype),
@@ -1058,12 +1228,12 @@ def _text(value: Any) -> str | None:
     return None if value is None else value if value.__class__ is str else str(value)
 
 
-def _correlation(args: _Args | None) -> int | None:
+def _correlation(args: "_Args | _UsualArgs | None") -> int | None:
     """The id that joins a launch to its work; 0 means none."""
     return (_count(args.correlation) or None) if args else None
 
 
-def _external(args: _Args | None) -> int | None:
+def _external(args: "_Args | _UsualArgs | None") -> int | None:
     if not args:
         return None
     number = _count(args.external_old if args.external is None else args.external)
@@ -1091,6 +1261,28 @@ def _id(value: Any) -> int | str | None:
         return int(value)
     text = value if value.__class__ is str else str(value)
     return int(text) if _INTEGER.fullmatch(text) else text
+
+
+def _threads_among(events: list[_UsualEvent]) -> set[tuple]:
+    """Process and thread of each, as they are written; of most pieces of a file it is one."""
+    pids, tids = {event.pid for event in events}, {event.tid for event in events}
+    if len(pids) == len(tids) == 1:
+        return {(pids.pop(), tids.pop())}
+    return {(event.pid, event.tid) for event in events}
+
+
+def _all_nanoseconds(microseconds: list[Any]) -> list[int]:
+    """Of moments that floats hold to the nanosecond."""
+    if microseconds and min(microseconds) * 1000 >= WHOLE:
+        return [int(us * 1000) for us in microseconds]
+    return [_nanoseconds(us) or 0 for us in microseconds]
+
+
+def _durations(events: list[_UsualEvent]) -> list[int | None]:
+    return [
+        int(us * 1000 + 0.5) if us is not None and -0.0005 < us < LONG_US else None
+        for us in [event.dur for event in events]
+    ]
 
 
 def _nanoseconds(microseconds: float | Decimal | None) -> int | None:
@@ -1138,6 +1330,6 @@ def _count(value: Any) -> int | None:
     return int(number) if number is not None and number >= 0 and number % 1 == 0 else None
 
 
-def _sizes(value: list) -> tuple[int, ...] | None:
+def _sizes(value: Iterable) -> tuple[int, ...] | None:
     sizes = known(map(_count, value))
     return tuple(sizes) if sizes else None

@@ -275,6 +275,10 @@ class Culprits:
             marks.add(call.start)
             if call.duration and call.start + call.duration < end:
                 marks.add(call.start + call.duration)
+        for span in self._special.get(thread, ()):
+            if span.start >= end:
+                break
+            marks.update(at for at in (span.start, span.end or 0) if start < at < end)
         times: dict[str, int] = defaultdict(int)
         moments = sorted(marks)
         for at, until in zip(moments, moments[1:], strict=False):

@@ -26,7 +26,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 from ..cli import UserError, note, put, scratch, shown
-from ..story import METADATA_KEY, Device, Steps, Story, Versions, as_builtins
+from ..story import METADATA_KEY, Device, Steps, Story, Unrecorded, Versions, as_builtins
 from .workload import (
     TOLERANCE,
     WAY_OUT,
@@ -79,6 +79,8 @@ def record(
     script: str,
     variant: str = "",
     synchronise: Literal["warm-up", "every step", "never"] = "warm-up",
+    calls: tuple[str, ...] = (),
+    unrecorded: Unrecorded | None = None,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> Recording:
     """Check `attention`, record it, write trace and table; both files or none.
@@ -86,19 +88,17 @@ def record(
     `attention` maps q, k, v of `workload.shape` to the output of that shape; with the layout
     "bshd", all four are [batch, seq, heads, head_dim] instead. `script` and `variant` name the
     recording. `synchronise`: after the "warm-up", after "every step", or "never" before the end.
-    `progress` is told what is being done.
+    `calls` name the recorded forwards where they differ, and `unrecorded` is what the same step
+    took before: the trace tells of both. `progress` is told what is being done.
 
     Raises UserError for whatever the user can mend: a backend that refuses the shape, memory, a
     wrong result, a folder that cannot be written.
     """
     who, layout = variant or subject.title, subject.layout
     folder = _writable(options.traces / script)
-    name = tag(options, workload, variant)
-    with _explained(who, workload, subject.stores_scores), torch.no_grad():
-        inputs = workload.inputs()
-        if layout == "bshd":  # moved once, before anything is measured
-            q, k, v = (x.transpose(1, 2).contiguous() for x in inputs)
-            inputs = q, k, v
+    name = tag(options, workload, variant, unrecorded.process if unrecorded else None)
+    with explained(who, workload, subject.stores_scores), torch.no_grad():
+        inputs = laid_out(workload.inputs(), layout)
         if options.compile:
             # Compiled code is cached on disk under a key that does not know which SDPA backend is
             # pinned: unmarked, the backend compiled first would be run for all of them.
@@ -143,6 +143,8 @@ def record(
         peak_bytes=peak,
         relative_error=error,
         table_totals=dict(re.findall(r"^(Self .+ time total): (.+)$", table, re.M)),
+        calls=calls,
+        unrecorded=unrecorded,
     )
     made = Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
     with _disk_errors(folder):
@@ -184,11 +186,22 @@ def _require_compiled(who: str, workload: Workload, ran: int, active: int) -> No
     )
 
 
+def laid_out(
+    inputs: tuple[torch.Tensor, torch.Tensor, torch.Tensor], layout: str
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """q, k and v of [batch, heads, seq, head_dim] in this layout: moved once, before anything is
+    measured."""
+    if layout != "bshd":
+        return inputs
+    q, k, v = (x.transpose(1, 2).contiguous() for x in inputs)
+    return q, k, v
+
+
 def _heads_first(x: torch.Tensor, layout: str) -> torch.Tensor:
     return x.transpose(1, 2) if layout == "bshd" else x
 
 
-def tag(options: Options, workload: Workload, variant: str = "") -> str:
+def tag(options: Options, workload: Workload, variant: str = "", process: int | None = None) -> str:
     """The name of the experiment: shape, variant, and whatever is not the default."""
     extra = [
         variant,
@@ -196,6 +209,7 @@ def tag(options: Options, workload: Workload, variant: str = "") -> str:
         workload.device if workload.device != "cuda" else "",
         f"warmup{options.warmup}" if options.warmup != 1 else "",
         f"active{options.active}" if options.active != 3 else "",
+        f"process{process}" if process is not None else "",
         options.mode,
     ]
     return "_".join([*map(str, workload.shape), *filter(None, extra)])
@@ -281,7 +295,7 @@ def _peak_bytes(forward: Attention, *inputs: torch.Tensor) -> int | None:
 
 
 @contextlib.contextmanager
-def _explained(variant: str, workload: Workload, stores_scores: bool | float) -> Iterator[None]:
+def explained(variant: str, workload: Workload, stores_scores: bool | float) -> Iterator[None]:
     """Turn torch's refusals into one line. Why a pinned backend refuses stands only in warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,14 +1,20 @@
 """The same values for programs: microseconds, null for unknown. See docs/json.md."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import islice
+from typing import Any
 
 from ..cli import shown, visible
+from ..compare.advice import Top, top_of_region, top_of_trace
 from ..compare.compared import Compared, compare
 from ..compare.facts import POST_GPU
 from ..compare.graphs import eager_steps, has_graph
-from ..compare.rows import differences
+from ..compare.loops import Folded, Line, Repeat, folded
+from ..compare.rates import Rate, Rates, by_op, rates_of_ops
+from ..compare.rows import Row, differences, rows
 from ..compare.variants import Group, Refused, Sweep, Variant, exponent, peak_tflops
 from ..compare.worth import worth_seeing
 from ..read.kernel_names import decode
@@ -16,6 +22,8 @@ from ..read.observe import Observation, Step
 from ..read.survey import Survey, Total
 from ..read.usage import Usage
 from ..story import as_builtins
+from .language import in_english
+from .top import advice
 from .warnings import survey_warnings, trust, warnings
 from .words import by_time
 from .worth import in_words
@@ -32,6 +40,7 @@ def print_json(found: dict) -> None:
     print()
 
 
+@in_english
 def as_json(compared: Compared) -> dict:
     """One object for a program: numbers in microseconds, null for unknown."""
     seen = compared.seen
@@ -71,20 +80,13 @@ def as_json(compared: Compared) -> dict:
         "streams": sorted({step.gpu.stream for step in steps if step.gpu}, key=str)
         if not seen.undecided_calls
         else None,
-        "steps": [step_json(step) for step in seen.steps]
-        if seen.alike
-        else [
-            {"forward": number, **step_json(step)}
-            for number, forward in enumerate(seen.forwards)
-            for step in forward.steps
-        ],
-        "other_threads_steps": [step_json(step) for step in seen.other_steps]
-        if seen.alike
-        else [
-            {"forward": number, **step_json(step)}
-            for number, forward in enumerate(seen.forwards)
-            for step in forward.others
-        ],
+        **top_json(top_of_region(seen)),
+        "steps": _steps_json(seen, seen.steps, [forward.steps for forward in seen.forwards]),
+        "other_threads_steps": _steps_json(
+            seen, seen.other_steps, [forward.others for forward in seen.forwards]
+        ),
+        "loops": _parts_json(folded(rows(seen.steps))),
+        "rates": _rates_json(seen),
         "warnings": warnings(seen),
     }
     if compared.guessed:
@@ -93,6 +95,14 @@ def as_json(compared: Compared) -> dict:
             for pair in compared.pairs
             for _ in range(pair.words if pair.guess else 1)
         ]
+    if score := compared.score:
+        found["guess_score"] = {
+            "right": score.right,
+            "rows": score.rows,
+            "out_of_order": list(score.out_of_order),
+            "missed": list(score.missed),
+            "invented": list(score.invented),
+        }
     if compared.answers:
         found["claims"] = [
             {"claim": claim.sentence, "verdict": answer.verdict, "evidence": answer.evidence}
@@ -101,7 +111,119 @@ def as_json(compared: Compared) -> dict:
     return found
 
 
-def step_json(step: Step) -> dict:
+def _steps_json(
+    seen: Observation, mean: Sequence[Step], of_each: Sequence[Sequence[Step]]
+) -> list[dict]:
+    if seen.alike:
+        rates = Rates(mean, seen)
+        return [step_json(step, rates) for step in mean]
+    found = []
+    for number, steps in enumerate(of_each):
+        rates = Rates(steps, seen)
+        found += [{"forward": number, **step_json(step, rates)} for step in steps]
+    return found
+
+
+def top_json(top: Top) -> dict:
+    """What the GPU's time went to, and what is worth doing; null where no time is known."""
+    whole = top.shares.whole
+    kinds = {**top.shares.kinds, "idle": top.shares.idle}
+    return {
+        "time_by_kind": {kind: us(ns) for kind, ns in kinds.items()} if whole else None,
+        "advice": [
+            {
+                "what": _snake(type(one).__name__),
+                **{
+                    name.replace("_ns", "_us"): _figure(name, value)
+                    for name, value in asdict(one).items()
+                },
+                "words": advice(one),
+            }
+            for one in top.advice
+        ],
+        "advice_left_out": top.more,
+    }
+
+
+def _figure(name: str, value: Any) -> Any:
+    if name.endswith("_ns"):
+        return us(value)
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def rate_json(rate: Rate | None) -> dict:
+    """Of a step or an op: unknown without shapes."""
+    return {
+        "flop": rate and _whole(rate.work.flop),
+        "bytes": rate and _whole(rate.work.bytes),
+        "tflops": rate and _rounded(rate.tflops),
+        "tbs": rate and _rounded(rate.tbs),
+        "bound_by": rate and rate.bound,
+        "share_of_peak": rate and _rounded(rate.share),
+    }
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else round(number)
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else float(f"{number:.4g}")
+
+
+def _rates_json(seen: Observation) -> list[dict]:
+    rates = Rates(seen.steps, seen)
+    if not rates.by_shapes:
+        return []
+    return [
+        {
+            "kind": one.row.kind,
+            "name": one.row.main.name,
+            "ops": list(one.row.main.path),
+            "count": sum(row.count for row in one.rows),
+            "us": us(one.ns),
+            **rate_json(one.rate),
+        }
+        for one in by_op(rates, rows(seen.steps))
+    ]
+
+
+def _parts_json(parts: Iterable[Folded[Row]]) -> list[dict]:
+    """A forward's rows with their loops folded."""
+    found: list[dict] = []
+    for part in parts:
+        if isinstance(part, Line):
+            first = part.first
+            found.append(
+                {
+                    "kind": first.kind,
+                    "name": first.main.name,
+                    "ops": list(first.main.path),
+                    "rows": len(part.rows),
+                    "steps": part.count,
+                    "us": us(part.ns),
+                }
+            )
+        elif isinstance(part, Repeat):
+            found.append(
+                {
+                    "turns": list(part.counts),
+                    "us": us(part.ns),
+                    "body": _parts_json(part.body),
+                    "deviations": [
+                        {"after": after, "body": _parts_json(deviating)}
+                        for after, deviating in part.deviations
+                    ],
+                }
+            )
+    return found
+
+
+def step_json(step: Step, rates: Rates | None = None) -> dict:
     gpu, kernel, fits = step.gpu, step.kernel, step.residency
     return {
         "kind": step.kind,
@@ -119,6 +241,7 @@ def step_json(step: Step) -> dict:
         "occupancy_pct": round(fits.percent, 2) if fits else None,
         "occupancy_limit": " and ".join(fits.limits) if fits else None,
         "occupancy_zero_reason": step.zero_reason,
+        **(rate_json(rates.of([Row(step.kind, (step,))])) if rates else {}),
     }
 
 
@@ -155,6 +278,7 @@ def usage_json(used: Usage) -> dict | None:
     }
 
 
+@in_english
 def survey_json(seen: Survey) -> dict:
     on_gpu = bool(seen.trace.gpu)
 
@@ -190,10 +314,15 @@ def survey_json(seen: Survey) -> dict:
             }
             for label in seen.labels
         ],
+        **top_json(top_of_trace(seen.linked, seen.usage)),
         "unlabelled_gpu_us": us(seen.unlabelled) if on_gpu else None,
         "backward_unlinked_gpu_us": us(seen.unlinked_backward) if on_gpu else None,
         "kernels": each(seen.kernels, kernels=True),
         "ops": each(seen.ops, "self_cpu_us"),
+        "rates": [
+            {"name": name, "count": rate.times, "gpu_us": us(rate.work.ns), **rate_json(rate)}
+            for name, rate in rates_of_ops(seen.linked)
+        ],
         "communication": [
             {
                 "collective": moved.collective.name,
@@ -213,6 +342,7 @@ def survey_json(seen: Survey) -> dict:
     }
 
 
+@in_english
 def difference_json(a: Observation, b: Observation) -> dict:
     sides = {"a": as_json(compare(a)), "b": as_json(compare(b))}
     for name, graph, eager in (("a", a, b), ("b", b, a)):
@@ -233,6 +363,7 @@ def difference_json(a: Observation, b: Observation) -> dict:
     }
 
 
+@in_english
 def glance_json(
     groups: Sequence[Group], measured: Sequence[Sweep], refused: dict[Refused, str]
 ) -> dict:

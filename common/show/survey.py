@@ -3,17 +3,22 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from ..cli import shown
+from ..compare.advice import top_of_trace
+from ..compare.rates import gpu_of, rates_of_ops
 from ..read.communication import Moved
 from ..read.kernel_names import brief, decode
 from ..read.op_names import culprit
 from ..read.survey import Survey
 from ..read.usage import Usage
+from .language import say, word
+from .rates import show_op_rates
 from .terminal import print_plain
+from .top import show_top
 from .warnings import survey_warnings, trust
 from .words import by_time, duration, percent, plural, time_of_gpu
 
@@ -26,20 +31,25 @@ def show_survey(out: Console, seen: Survey) -> None:
     devices = sorted({str(d["name"]) for d in seen.trace.devices if "name" in d})
     print_plain(out, Text(" · ".join([shown(seen.trace.path), *devices]), "bold"))
     if line := trust(seen.linked):
-        print_plain(out, Text(f"how far to trust it: {line}", "yellow"))
+        print_plain(out, Text(say("how far to trust it: {doubt}", doubt=line), "yellow"))
+    show_top(out, top_of_trace(seen.linked, seen.usage))
     if seen.steps:
         print_plain(out, Text(_profiler_steps(seen)))
     if seen.labels:
         print_plain(out)
         print_plain(out, _labels(seen))
         if more := seen.labels[MOST:]:
-            print_plain(out, Text(f"and {plural(len(more), 'more label')}", "dim"))
+            print_plain(
+                out, Text(say("and {labels}", labels=plural(len(more), "more label")), "dim")
+            )
     if seen.kernels:
         print_plain(out)
         print_plain(out, _kernels(seen))
     if seen.ops:
         print_plain(out)
         print_plain(out, _ops(seen))
+    if rates := rates_of_ops(seen.linked):
+        show_op_rates(out, rates, gpu_of(seen.trace))
     if seen.communication:
         print_plain(out)
         print_plain(out, _communication(seen.communication))
@@ -49,17 +59,18 @@ def show_survey(out: Console, seen: Survey) -> None:
         print_plain(out)
         print_plain(out, _idle(seen.usage))
     if seen.labels:
-        print_plain(out, Text("\n--region LABEL looks closer at one"))
+        print_plain(out, Text("\n" + say("--region LABEL looks closer at one")))
     for text in survey_warnings(seen):
-        print_plain(out, Text(f"warning: {text}", "yellow"))
+        print_plain(out, Text(say("warning: {text}", text=text), "yellow"))
 
 
 def _table(title: str, *columns: str) -> Table:
     """Of a name, which gives way where there is no room, and of numbers, none of which does."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column(title, max_width=64)
+    table.add_column(say(title), max_width=64)
     for name in columns:
-        table.add_column(name, justify="left" if name == "which is" else "right", no_wrap=True)
+        justify: JustifyMethod = "left" if name == "which is" else "right"
+        table.add_column(say(name), justify=justify, no_wrap=True)
     return table
 
 
@@ -68,8 +79,11 @@ def _name(name: str) -> Text:
 
 
 def _profiler_steps(seen: Survey) -> str:
-    words = f"{plural(len(seen.steps), 'profiler step')}, mean: CPU "
-    words += duration(mean(step.cpu for step in seen.steps))
+    words = say(
+        "{steps}, mean: CPU {time}",
+        steps=plural(len(seen.steps), "profiler step"),
+        time=duration(mean(step.cpu for step in seen.steps)),
+    )
     gpu = [step.gpu for step in seen.steps if step.gpu is not None]
     if seen.trace.gpu and len(gpu) == len(seen.steps):
         words += f", GPU {duration(mean(gpu))}"
@@ -97,10 +111,10 @@ def _labels(seen: Survey) -> Table:
         cells += [duration(label.busy)] * overlapping + [duration(label.backward)] * linked
         row(_name(label.name), *cells)
     if on_gpu and seen.unlabelled != 0:
-        row(Text("under no label", "dim"), "", "", duration(seen.unlabelled))
+        row(Text(say("under no label"), "dim"), "", "", duration(seen.unlabelled))
     if linked and seen.unlinked_backward:
         blanks = [""] * (len(heads) - 1)
-        words = Text("backward of unknown forward", "dim", no_wrap=True, overflow="ellipsis")
+        words = Text(say("backward of unknown forward"), "dim", no_wrap=True, overflow="ellipsis")
         row(words, *blanks, duration(seen.unlinked_backward))
     return table
 
@@ -132,9 +146,9 @@ def _communication(moved: Sequence[Moved]) -> Table:
         elements = told.elements_out if told.elements_in is None else told.elements_in
         table.add_row(
             _name(words),
-            told.dtype or "unknown",
-            "unknown" if elements is None else f"{elements:,}",
-            "unknown" if told.size is None else f"{told.size:,}",
+            told.dtype or say("unknown"),
+            say("unknown") if elements is None else f"{elements:,}",
+            say("unknown") if told.size is None else f"{told.size:,}",
             f"{one.count:,}",
             duration(one.gpu),
         )
@@ -151,7 +165,7 @@ def _idle(used: Usage) -> Table:
         table.add_row(name, *cells)
 
     for what, stretches in culprits[:FEW]:
-        row(_name(culprit(what)), stretches.count, stretches.longest, stretches.ns)
+        row(_name(culprit(word(what))), stretches.count, stretches.longest, stretches.ns)
     if more := [stretches for _, stretches in culprits[FEW:]]:
         row(
             Text(plural(len(more), "other"), "dim"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
@@ -12,11 +12,11 @@ from ..cli import visible
 
 WIDTH = 100
 GAP = 2  # blanks between two columns
-EASY_WORDS = 20  # characters of words that wrap and are read with ease
 LEAST_WORDS = 12  # characters of a column of words that still say something
 # Columns in the order in which they give way where there is no room, by their heads.
 GIVES_WAY = (
-    "in B", "what ran in A", "ranks", "of", "longest", "share", "of idle", "elements", "kernel",
+    "in B", "what ran in A", "ranks", "of", "longest", "share", "bound by", "of idle", "elements",
+    "kernel",
     "op", "times", "own thread", "any running", "which is", "calls", "÷ cuDNN", "min … max",
     "its backward", "autograd", "self CPU", "CPU", "launched by", "called by",
     "launched by, in the eager recording", "B − A",
@@ -70,13 +70,11 @@ def _fit(table: Table, width: int) -> None:
                 del table.columns[number], needed[number], least[number]
     for number, column in enumerate(table.columns):
         column._index = number  # where it looks for its cells
-    # What may wrap to where it is read with ease, then names whole, then the rest.
-    wraps = [number for number, column in enumerate(table.columns) if not column.no_wrap]
-    names = [number for number in range(len(least)) if number not in wraps]
-    for numbers, most in ((wraps, EASY_WORDS), (names, width), (wraps, width)):
-        for number in numbers:
-            want = min(most, needed[number]) - least[number]
-            least[number] += max(0, min(want, room()))
+    # Names whole, then what may wrap.
+    for wraps in (False, True):
+        for number, column in enumerate(table.columns):
+            if bool(column.no_wrap) is not wraps:
+                least[number] += max(0, min(needed[number] - least[number], room()))
     for column, characters in zip(table.columns, least, strict=True):
         column.width = characters
         column.max_width = None
@@ -91,6 +89,7 @@ def _needed(column: Column) -> int:
     if column.justify == "right" or column.no_wrap:  # its head is a line
         lines.append(len(str(column.header)))
     needed = max(lines, default=0)
+    needed = max(needed, column.min_width or 0)
     return min(needed, column.max_width) if column.max_width else needed
 
 
@@ -108,6 +107,64 @@ def _visible_cell(cell: RenderableType) -> RenderableType:
         cell.plain = visible(cell.plain, CELL)
         return cell
     return visible(cell, CELL) if isinstance(cell, str) else cell
+
+
+LEAST = 12  # cells that a column keeps which gives way
+
+
+def print_lines(
+    out: Console,
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    numbers: Sequence[str],
+    give_way: Sequence[str],
+    wrap: bool = False,
+) -> None:
+    """Aligned, a line each, in time that lists of any length leave. Columns of `numbers` stand to
+    the right; where there is no room those that `give_way` do, the first one first, and are cut;
+    with `wrap` the last column goes on below instead."""
+    cells = [[visible(cell) for cell in line] for line in (heads, *lines)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    over = sum(widths) + 2 * (len(widths) - 1) - out.width
+    for name in give_way:
+        column = heads.index(name)
+        least = min(widths[column], LEAST)
+        less = min(max(over, 0), widths[column] - least)
+        widths[column] -= less
+        over -= less
+    right = [head in numbers for head in heads]
+    for number, line in enumerate(cells):
+        rest = line[-1]
+        if wrap and cell_len(rest) > widths[-1]:
+            line[-1], rest = _broken(rest, widths[-1])
+        else:
+            rest = ""
+        parts = [
+            cell.rjust(width) if to_right else _fitted(cell, width)
+            for cell, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        text = "  ".join(parts).rstrip()
+        if number:
+            print(text, file=out.file)
+        else:
+            print_plain(out, Text(text, "dim", no_wrap=True, overflow="ignore"))
+        while rest:
+            more, rest = _broken(rest, widths[-1])
+            print(" " * (sum(widths[:-1]) + 2 * (len(widths) - 1)) + more, file=out.file)
+
+
+def _fitted(cell: str, width: int) -> str:
+    size = cell_len(cell)
+    return set_cell_size(cell, width - 1) + "…" if size > width else cell + " " * (width - size)
+
+
+def _broken(text: str, width: int) -> tuple[str, str]:
+    """What fits, up to a blank if there is one, and the rest."""
+    if cell_len(text) <= width:
+        return text, ""
+    head = set_cell_size(text, width)
+    cut = head.rfind(" ") if " " in head.strip() else len(head)
+    return text[:cut], text[cut:].lstrip()
 
 
 def show_table(

@@ -11,6 +11,7 @@ from ..read.op_names import said
 from ..read.privacy import Finding
 from ..read.usage import Stretches, Usage
 from ..story import Conditions
+from .language import say, spoken
 
 FEW = 3  # of a list without end, so many are named
 
@@ -23,12 +24,12 @@ def percent(share: float) -> str:
 
 
 def microseconds(ns: float | None) -> str:
-    return "unknown" if ns is None else f"{ns / 1e3:,.1f} µs"
+    return say("unknown") if ns is None else f"{ns / 1e3:,.1f} µs"
 
 
 def duration(ns: float | None, spread: float | None = None) -> str:
     if ns is None:
-        return "unknown"
+        return say("unknown")
     unit, word = (1e9, "s") if ns >= 1e9 else (1e6, "ms") if ns >= 1e6 else (1e3, "µs")
     more = f" ± {digits(spread / unit)}" if spread is not None else ""
     return f"{digits(ns / unit)}{more} {word}"
@@ -41,33 +42,37 @@ def digits(number: float) -> str:
 
 def ratio(number: float | None) -> str:
     if number is None:
-        return "unknown"
+        return say("unknown")
     return f"{number:.2f}" if number >= 0.1 else f"{number:.3f}"
 
 
 def tflops(number: float | None) -> str:
     if number is None:
-        return "unknown"
+        return say("unknown")
     return "<0.01" if number < 0.01 else digits(number)
 
 
 def mebibytes(count: float | None) -> str:
-    return "unknown" if count is None else f"+{count / 2**20:,.0f}"
+    return say("unknown") if count is None else f"+{count / 2**20:,.0f}"
 
 
 def size(count: float | None) -> str:
     """Bytes, in the unit that needs the fewest digits."""
     if count is None:
-        return "unknown"
+        return say("unknown")
     power = min(int(math.log2(max(count, 1)) // 10), 4)
     return f"{digits(count / 2 ** (10 * power))} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def plural(count: int | None, word: str) -> str:
-    return f"{'unknown' if count is None else count} {word if count == 1 else plural_of(word)}"
+    """3 kernels"""
+    number = say("unknown") if count is None else str(count)
+    return f"{number} {say(word) if count == 1 else plural_of(word)}"
 
 
 def plural_of(word: str) -> str:
+    if spoken() != "en":  # not every language has one
+        return say(word)
     return {
         "copy": "copies",
         "launch": "launches",
@@ -78,8 +83,9 @@ def plural_of(word: str) -> str:
 
 
 def few(words: list[str]) -> str:
-    more = f" and {len(words) - FEW} more" if len(words) > FEW else ""
-    return ", ".join(words[:FEW]) + more
+    first = ", ".join(words[:FEW])
+    more = len(words) - FEW
+    return say("{first} and {more} more", first=first, more=more) if more > 0 else first
 
 
 # ── What was recorded, what ran ───────────────────────────────────────────────────────────────────
@@ -112,9 +118,29 @@ def conditions(made: Conditions) -> str:
     return " · ".join(words)
 
 
+WHAT = {  # by (script, variant)
+    ("04_a_naive_attention", ""): "five lines, one op each",
+    ("04_b_inplace_ops_attention", ""): "the same five, the mask filled in place",
+    ("04_c_sdpa_attention", "math"): "one call, worked out op by op",
+    ("04_c_sdpa_attention", "efficient"): "one call, the kernel that came from xFormers",
+    ("04_c_sdpa_attention", "flash"): "one call, FlashAttention-2",
+    ("04_c_sdpa_attention", "cudnn"): "one call, a kernel that cuDNN generates",
+    ("04_c_sdpa_attention", "auto"): "one call, the backend left to PyTorch",
+    ("04_d_kernels_attention", "triton"): "a kernel in Triton, to read in the script",
+    ("04_d_kernels_attention", "gluon"): "a kernel in Gluon, for Hopper alone",
+    ("04_d_kernels_attention", "flex"): "FlexAttention, a kernel that torch.compile writes",
+    ("04_d_kernels_attention", "hub"): "FlashAttention-2 from the Hub",
+    ("04_d_kernels_attention", "fa4"): "a kernel of the package flash-attn-4",
+}
+
+
+def what(script: str, variant: str) -> str:
+    """What a variant of the tutorial is, in a clause; nothing of any other."""
+    return say(clause) if (clause := WHAT.get((script, variant))) else ""
+
+
 def repeats(row: Row) -> str:
-    works = sum(step.kind != "memset" or row.kind == "memset" for step in row.steps)
-    return f" ×{works}" if works > 1 and not row.op else ""
+    return f" ×{row.works}" if row.works > 1 and not row.op else ""
 
 
 def what_ran(row: Row) -> str:
@@ -125,7 +151,7 @@ def what_ran(row: Row) -> str:
         return name if len(name) <= 30 else f"{name[:29]}…"
     kernels = sum(step.sort == "kernel" for step in row.steps)
     if row.op:
-        return f"{kernels} kernels"
+        return plural(kernels, "kernel")
     cores = {True: " · Tensor Cores", False: "", None: ""}[main.kernel.tensor_cores]
     if main.kernel.tensor_cores is False and main.kind in ("matmul", "attention"):
         cores = " · CUDA cores"
@@ -135,22 +161,31 @@ def what_ran(row: Row) -> str:
 
 def sums(seen: Observation) -> str:
     """5 kernels + 1 copy + 1 memset a forward (3 forwards, all alike) · GPU … · CPU … · peak …"""
-    parts = [f"{work(seen)} a forward"]
-    alike = "alike" if seen.alike else "not alike"
     forwards = len(seen.forwards)
-    parts[0] += f" ({plural(forwards, 'forward')}{', ' + alike if forwards > 1 else ''})"
+    template = "{work} a forward ({forwards})"
+    if forwards > 1 and seen.alike:
+        template = "{work} a forward ({forwards}, alike)"
+    elif forwards > 1:
+        template = "{work} a forward ({forwards}, not alike)"
+    parts = [say(template, work=work(seen), forwards=plural(forwards, "forward"))]
     if seen.on_gpu:
-        least = "at least " if seen.missing and seen.gpu_ns is not None else ""
-        parts.append(f"GPU {least}{duration(seen.gpu_ns)}")
+        least = seen.missing and seen.gpu_ns is not None
+        gpu = say("GPU at least {time}" if least else "GPU {time}", time=duration(seen.gpu_ns))
         if seen.other_steps:
             mean = seen.gpu_others_ns and seen.gpu_others_ns / forwards
-            parts[-1] += f" + {duration(mean)} on autograd threads"
+            gpu = say("{gpu} + {time} on autograd threads", gpu=gpu, time=duration(mean))
+        parts.append(gpu)
     if seen.captured:
-        parts.append(f"{plural(seen.captured, 'launch')} captured into a graph, not run")
-    parts.append(f"CPU {duration(seen.cpu_ns, seen.cpu_spread_ns)}")
+        launches = plural(seen.captured, "launch")
+        parts.append(say("{launches} captured into a graph, not run", launches=launches))
+    parts.append(say("CPU {time}", time=duration(seen.cpu_ns, seen.cpu_spread_ns)))
     if seen.story:
         peak = seen.story.peak_bytes
-        parts.append("peak unknown" if peak is None else f"peak +{peak / 2**20:,.0f} MiB")
+        parts.append(
+            say("peak unknown")
+            if peak is None
+            else say("peak +{size} MiB", size=f"{peak / 2**20:,.0f}")
+        )
     return " · ".join(parts)
 
 
@@ -159,17 +194,19 @@ def work(seen: Observation) -> str:
     if not seen.on_gpu:
         return plural(len(seen.steps), "working op")
     if seen.undecided_calls:
-        return "unknown kernels"
+        return say("unknown kernels")
     found = " + ".join(
-        f"{min(count)} to {max(count)} {plural_of(name)}"
+        say("{least} to {most} {kind}", least=min(count), most=max(count), kind=plural_of(name))
         if isinstance(count, list)
         else plural(count, name)
         for name in ("kernel", "copy", "memset")
         if (count := seen.per_forward(name))
     )
     if not found and (seen.elsewhere or seen.other_steps):
-        return "nothing on the GPU from its own thread"
-    return f"{'at least ' if seen.missing else ''}{found}" if found else "nothing on the GPU"
+        return say("nothing on the GPU from its own thread")
+    if not found:
+        return say("nothing on the GPU")
+    return say("at least {work}", work=found) if seen.missing else found
 
 
 def by_time(used: Usage) -> list[tuple[str, Stretches]]:
@@ -179,32 +216,46 @@ def by_time(used: Usage) -> list[tuple[str, Stretches]]:
 
 def idle(used: Usage, where: str) -> str:
     """GPU idle 12 % <where> (10 % launch-bound, 2 % waiting, though launched)"""
-    causes = {
-        "launch-bound": used.launch_bound,  # its launch came after the GPU had run dry
-        "waiting, though launched": used.waiting,
-        "launch unknown" if used.launch_bound is not None else "cause unknown": used.idle_unknown,
-    }
-    why = ", ".join(f"{percent(ns / used.span)} {name}" for name, ns in causes.items() if ns)
+    known = used.launch_bound is not None
+    causes = (
+        (say("launch-bound"), used.launch_bound),  # its launch came after the GPU had run dry
+        (say("waiting, though launched"), used.waiting),
+        (say("launch unknown" if known else "cause unknown"), used.idle_unknown),
+    )
+    why = ", ".join(f"{percent(ns / used.span)} {name}" for name, ns in causes if ns)
     share = percent(used.idle / used.span) if used.idle else "0 %"
-    return f"GPU idle {share} {where}{f' ({why})' if why else ''}"
+    said = say("GPU idle {share} {where}", share=share, where=say(where))
+    return f"{said} ({why})" if why else said
 
 
 def shares(used: Usage) -> list[str]:
     """Tensor Cores … % of GPU time, copies … %"""
     if not used.cores_known:
-        cores = "Tensor Cores unknown"
+        cores = say("Tensor Cores unknown")
     else:
         share = percent(used.tensor_cores / used.work) if used.tensor_cores else "0 %"
         unsure = used.cores_unknown / used.work
-        cores = f"Tensor Cores {share}{f' (unknown for {percent(unsure)})' if unsure else ''}"
-        cores += " of GPU time"
+        cores = (
+            say(
+                "Tensor Cores {share} (unknown for {unsure}) of GPU time",
+                share=share,
+                unsure=percent(unsure),
+            )
+            if unsure
+            else say("Tensor Cores {share} of GPU time", share=share)
+        )
     parts = [cores]
     if used.copies:
-        parts.append(f"copies and memsets {percent(used.copies / used.work)}")
+        parts.append(say("copies and memsets {share}", share=percent(used.copies / used.work)))
     if used.communication:
-        alone = percent(used.exposed / (used.exposed + used.overlapped)) if used.exposed else "0 %"
         parts.append(
-            f"communication {percent(used.communication / used.work)} ({alone} of it exposed)"
+            say(
+                "communication {share} ({alone} of it exposed)",
+                share=percent(used.communication / used.work),
+                alone=percent(used.exposed / (used.exposed + used.overlapped))
+                if used.exposed
+                else "0 %",
+            )
         )
     return parts
 
@@ -216,12 +267,22 @@ def time_of_gpu(used: Usage, where: str = "between first and last event") -> str
     return " · ".join([idle(used, where), *shares(used)])
 
 
+def time_inside(seen: Observation) -> str:
+    """Of the forwards. One whose work is one event has no gap inside, whatever it is: nothing to
+    say of that."""
+    if all(len(forward.steps) < 2 for forward in seen.forwards):
+        return " · ".join(shares(seen.usage)) if seen.usage.work and seen.usage.span else ""
+    return time_of_gpu(seen.usage, "inside a forward")
+
+
 def private(findings: Sequence[Finding]) -> str:
     """1 host name ("host_name": w…), 12 personal paths (the first in "Call stack": /home/…)"""
     words = []
     for found in findings:
-        count = f"{'at least ' if found.more else ''}{plural(found.count, found.kind)}"
-        first = "the first " if found.count > 1 else ""
-        where = f'in "{found.key}": ' if found.key else ""
+        count = plural(found.count, found.kind)
+        if found.more:
+            count = say("at least {work}", work=count)
+        first = say("the first ") if found.count > 1 else ""
+        where = say('in "{key}": ', key=found.key) if found.key else ""
         words.append(f"{count} ({first}{where}{found.example})")
     return ", ".join(words)

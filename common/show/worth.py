@@ -1,6 +1,6 @@
 """What is most worth seeing, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..compare.worth import (
     CompiledHidden,
@@ -17,40 +17,58 @@ from ..compare.worth import (
 )
 from ..read.kernel_names import brief
 from ..read.op_names import said
+from .language import say
 from .words import percent, plural
 
 
 def in_words(sights: Sequence[Sight]) -> str:
-    return " · ".join(map(_said, sights)) or "no step in this trace"
+    return " · ".join(map(_said, sights)) or say("no step in this trace")
 
 
 def _said(sight: Sight) -> str:
     match sight:
         case Took(backend):
-            return f"PyTorch took {backend}"
+            return say("PyTorch took {backend}", backend=backend)
         case OneKernel(step, behind_memset):
-            words = f"one kernel, {brief(step.kernel)}" if step.kernel else "one kernel"
+            words = say("one kernel")
+            if step.kernel:
+                words = say("one kernel, {name}", name=brief(step.kernel))
             if behind_memset:
-                words += ", behind a memset"
+                words = say("{kernel}, behind a memset", kernel=words)
             if fits := step.residency:
-                words += f", {fits.warps} of {fits.max_warps} warps on an SM"
+                words += say(
+                    ", {warps} of {most} warps on an SM", warps=fits.warps, most=fits.max_warps
+                )
             return words
         case OneOp(name):
-            return f"one op, {said(name)}"
+            return say("one op, {name}", name=said(name))
         case Copies(count, ops):
-            source = f" from {' and '.join(map(said, ops))}" if ops else ""
-            return f"+{plural(count, 'copy')}{source}"
+            copies = plural(count, "copy")
+            if not ops:
+                return f"+{copies}"
+            return say("+{copies} from {ops}", copies=copies, ops=_all(map(said, ops)))
         case CopiesGone(count, others):
-            gone = "the copy of 04_a is gone" if count == 1 else "the copies of 04_a are gone"
-            return gone + (", all else is there" if others else "")
+            gone = say("the copy of 04_a is gone" if count == 1 else "the copies of 04_a are gone")
+            return say("{gone}, all else is there", gone=gone) if others else gone
         case CoresUnused(dtypes):
-            read = f", which read {' and '.join(dtypes)}" if dtypes else ""
-            return f"Tensor Cores unused by the matmuls{read}"
+            if not dtypes:
+                return say("Tensor Cores unused by the matmuls")
+            return say("Tensor Cores unused by the matmuls, which read {types}", types=_all(dtypes))
         case MaskBuilt():
-            return "builds the mask in every call"
+            return say("builds the mask in every call")
         case Fused(ops):
-            return f"one compiled kernel does {' and '.join(ops)}"
+            return say("one compiled kernel does {ops}", ops=_all(ops))
         case CompiledHidden():
-            return "compiled C++ leaves no event on the CPU"
+            return say("compiled C++ leaves no event on the CPU")
         case Slowest(kind, share, on_gpu):
-            return f"{kind} takes most, {percent(share)} of {'GPU' if on_gpu else 'op'} time"
+            return say(
+                "{kind} takes most, {share} of GPU time"
+                if on_gpu
+                else "{kind} takes most, {share} of op time",
+                kind=kind,
+                share=percent(share),
+            )
+
+
+def _all(names: Iterable[str]) -> str:
+    return say(" and ").join(names)
