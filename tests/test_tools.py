@@ -76,3 +76,9 @@ def test_a_few_hundred_damaged_recordings():
     outcomes, failures = tool("fuzz").fuzz(400)
     assert not failures and set(outcomes) == {"answered", "refused in one line", "salvaged"}
     assert min(outcomes.values()) > 20
+
+
+def test_another_reader_finds_the_same():
+    outcomes, failures = tool("differential").differ(150)
+    assert not failures and sum(outcomes.values()) == 150
+    assert outcomes["one rank: agree"] > 60 and outcomes["several ranks: agree"] > 10
