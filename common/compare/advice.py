@@ -170,9 +170,17 @@ def top_of_region(seen: Observation) -> Top:
     """Of all forwards together; of an unknown sum there are no shares."""
     if seen.gpu_sum_ns is None:
         return Top(Shares(0, 0, {}), (), 0)
+    paths: dict[int, tuple[str, ...]] = {}  # of few ways, by their `id`
+
+    def path(step: Step) -> tuple[str, ...]:
+        way = id(step.op and step.op.trail)
+        if (found := paths.get(way)) is None:
+            found = paths[way] = step.path
+        return found
+
     forwards = [
         [
-            Piece(step.on_gpu.event, step.kind, step.path, _dtype(step))
+            Piece(step.on_gpu.event, step.kind, path(step), _dtype(step))
             for step in (*forward.steps, *forward.others)
             if step.on_gpu and step.ns is not None
         ]
