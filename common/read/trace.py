@@ -857,7 +857,7 @@ class _Events:
             _durations(calls),
             self._threads_of(calls),
             self._shared([one.correlation for one in args]),
-            self._shared([_external(one) for one in args]),
+            self._shared([one.external or _external(one) for one in args]),
         )
 
     def _add_gpu(self, gpu: list[_UsualEvent], starts: list[int]) -> None:
@@ -890,7 +890,7 @@ class _Events:
             map(once, memory, memory),
             [one.occupancy for one in args],
             map(once, sizes, sizes),
-            self._shared([_external(one) for one in args]),
+            self._shared([one.external or _external(one) for one in args]),
             [None if one.collective is None else _collective(one, self.once) for one in args],
             [None if one.graph_node is None else _text(one.region) for one in args],
         )
