@@ -9,11 +9,11 @@ import re
 import subprocess
 import sys
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
+from machine import interpreter
 from torch.nn.attention import SDPBackend
 
 from common import hard_inputs, scripts
@@ -265,15 +265,6 @@ def run(*arguments, **environment) -> subprocess.CompletedProcess:
     )
 
 
-def release(package: str) -> tuple[int, ...]:
-    return tuple(map(int, version(package).split(".")[:2]))
-
-
-# Triton 3.6 makes numbers of arrays of one number, which NumPy 2.5 refuses.
-interpreter = pytest.mark.skipif(
-    release("triton") < (3, 7) and release("numpy") >= (2, 5),
-    reason="the interpreter of Triton 3.6 does not know NumPy 2.5",
-)
 SMALL = ("--batch", 1, "--heads", 2, "--seq", 48, "--head-dim", 16)
 
 

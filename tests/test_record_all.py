@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from machine import interpreter
 from test_glance import run
 
 from common import record_all, scripts
@@ -194,6 +195,7 @@ def test_a_gpu_that_answers_no_more_stops_everything(monkeypatch):
         record_all._clean_up(one, 7)
 
 
+@interpreter
 def test_the_interpreter_of_triton_survives_an_earlier_import(tmp_path):
     """04_d runs after scripts that import Triton, whose functions are made at import."""
     done = run("--record", "--traces", tmp_path, "--only", "04_a,triton", "--mode", "eager", *TINY)
