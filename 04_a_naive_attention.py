@@ -15,6 +15,9 @@ Three lines move 512 MiB each. If bytes were all, they would cost about the same
 longer, something else bounds it. And does one of them do more than it says?
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 import torch
 
 from common.compare import claims

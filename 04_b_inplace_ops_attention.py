@@ -15,6 +15,9 @@ Autograd may need what an in-place op overwrites. Here nothing is differentiated
 and nobody else holds the scores, so overwriting them is safe.
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 import torch
 
 from common.compare import claims

@@ -14,6 +14,9 @@ many kernels does each of the others take? A kernel that holds few warps on an S
 is the one with the lowest occupancy the slowest?
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -145,7 +148,8 @@ def lesson(options: Options) -> Lesson:
         Subject(
             "SDPA",
             label="sdpa_fwd",
-            stores_scores=backend == "math",
+            # In float32, twice and more: the peak measured for 16-bit types (torch 2.11, H200).
+            stores_scores=backend == "math" and (4.9 if options.dtype != "fp32" else True),
             cuda_only=backend in ("efficient", "cudnn"),
         ),
         expected(backend, compiled=False),

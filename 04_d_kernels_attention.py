@@ -3,7 +3,8 @@
     triton         a FlashAttention forward written below, in Triton: nothing to download
     gluon          the same arithmetic one level lower, for Hopper: common/kernels/hopper.py
     flex           FlexAttention: torch.compile writes the kernel, from a mask given in Python
-    hub, hub:REPO  a compiled FlashAttention-2 from the Hub, through the `kernels` library
+    hub            a compiled FlashAttention-2 from the Hub, through the `kernels` library, at a
+                   commit; hub:REPO@COMMIT is another one
     fa4            the package flash-attn-4 from PyPI, on a Hopper GPU with the kernel it has for
                    Hopper: uv run --extra fa4 04_d_kernels_attention.py …
 
@@ -15,9 +16,13 @@ Without a GPU the Triton kernel runs in Triton's interpreter, in Python: right, 
 nothing of it in the trace.
 """
 
+import common  # noqa: F401 — first: Ctrl-C while torch is imported is no traceback
+
+# isort: split
 import logging
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -254,14 +259,29 @@ def flex(work: Workload):
 
 
 FLASH_ATTN_2 = "kernels-community/flash-attn2"
+# What comes from the Hub is run: a commit, and not whatever its branch holds by then. This one is
+# in public lock files; its builds need torch 2.10 or newer.
+PINNED = f"{FLASH_ATTN_2}@81fb77c12b2ad5d69380669b46739d5868614502"
 
 
-def hub(work: Workload, repository: str = FLASH_ATTN_2):
+def is_local(repository: str) -> bool:
+    """Whether the `kernels` library takes it from a folder: LOCAL_KERNELS=REPO=FOLDER:…"""
+    entries = os.environ.get("LOCAL_KERNELS", "").split(":")
+    return repository in (entry.partition("=")[0] for entry in entries)
+
+
+def hub(work: Workload, pinned: str = PINNED):
+    repository, _, commit = pinned.partition("@")
+    if not re.fullmatch("[0-9a-f]{40}", commit) and not is_local(repository):
+        raise UserError(
+            f"--kernel hub:{pinned}: no commit, and what comes from the Hub is run; write "
+            f"hub:{repository}@COMMIT, all 40 digits of it, or LOCAL_KERNELS={repository}=FOLDER"
+        )
     logging.getLogger("kernels").setLevel(logging.ERROR)  # offline it warns of what it cannot ask
     try:
         from kernels import get_kernel
 
-        kernel = get_kernel(repository, version=3 if repository == FLASH_ATTN_2 else 1)
+        kernel = get_kernel(repository, revision=commit or "local")
     except (ImportError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         if "could not verify" in reason:
@@ -274,6 +294,11 @@ def hub(work: Workload, repository: str = FLASH_ATTN_2):
             "or choose --kernel triton or flex"
         ) from error
     return lambda q, k, v: first(kernel.flash_attn_func(q, k, v, causal=True))
+
+
+def hub_commit(work: Workload) -> str | None:
+    """Of the kernel that --kernel hub names no commit of."""
+    return None if is_local(FLASH_ATTN_2) else PINNED.replace("@", " at commit ")
 
 
 def fa4(work: Workload):
@@ -314,10 +339,10 @@ WAYS = {
     ),
     "gluon": Way(gluon, "cuLaunchKernelEx", cuda_only=True, configuration=gluon_tiles),
     "flex": Way(flex, "cuLaunchKernel"),
-    "hub": Way(hub, "cudaLaunchKernel", layout="bshd"),
+    "hub": Way(hub, "cudaLaunchKernel", layout="bshd", configuration=hub_commit),
     "fa4": Way(fa4, "cudaLaunchKernelExC", cuda_only=True, layout="bshd"),
 }
-CHOICES = "triton, gluon, flex, hub, hub:REPO or fa4"
+CHOICES = "triton, gluon, flex, hub, hub:REPO@COMMIT or fa4"
 ALL_WAYS = (
     Claim("attention is one kernel", claims.one_kernel("attention")),
     Claim("no score matrix is ever in memory", claims.no_score_matrix),
@@ -362,9 +387,9 @@ def lesson(options: Options) -> Lesson:
         label="flash_kernel_fwd",
         cuda_only=way.cuda_only,
         layout=way.layout,
-        configuration=way.configuration,
+        configuration=None if repository else way.configuration,  # its name tells the commit
     )
-    build = partial(way.build, repository=repository) if repository else way.build
+    build = partial(way.build, pinned=repository) if repository else way.build
     return Lesson(subject, expected, expected, build)
 
 

@@ -22,6 +22,7 @@ import torch
 import torch.nn.functional as F
 import triton
 from rich.table import Table
+from rich.text import Text
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -41,7 +42,7 @@ from .read.known import known, total
 from .read.observe import observe
 from .read.trace import Trace, read
 from .record.workload import TOLERANCE, Attention, Workload, relative_error, why_no_cuda
-from .show.terminal import console
+from .show.terminal import console, print_plain
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no news of the profiler's starts and stops
 
@@ -246,14 +247,15 @@ def show(runs: list[dict], options: Options) -> None:
         raise UserError("--replay: runs of several machines or versions; give those of one")
     gpu, torch_version, triton_version, cudnn = conditions.pop()
     out = console()
-    out.print(f"{gpu} · torch {torch_version} · Triton {triton_version} · cuDNN {cudnn}")
-    out.print("bf16, causal, µs")
+    words = f"{gpu} · torch {torch_version} · Triton {triton_version} · cuDNN {cudnn}"
+    print_plain(out, Text(words))
+    print_plain(out, "bf16, causal, µs")
     wanted = [list(work.shape) for work in sweep(options)]
     for shape in wanted:
         same = [one for run in runs for one in run["results"] if one["shape"] == shape]
         if same:
-            out.print(f"\n{shape}")
-            out.print(_table(same))
+            print_plain(out, Text(f"\n{shape}"))
+            print_plain(out, _table(same))
 
 
 def _table(runs: list[dict]) -> Table:

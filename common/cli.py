@@ -7,12 +7,14 @@ choices live there and nowhere else.
 import argparse
 import contextlib
 import dataclasses
+import errno
 import io
 import math
 import os
 import re
 import shlex
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -21,6 +23,11 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 from .interrupts import interruptible
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 class Dataclass(Protocol):
@@ -212,15 +219,35 @@ def note(message: str) -> None:
     print(f"note: {visible(message)}", file=sys.stderr)
 
 
-# What a terminal obeys instead of showing: C0 and C1 controls, and marks that reorder a line.
+# What a terminal obeys instead of showing, or shows as nothing: C0 controls (with the line
+# break), C1 controls, marks that reorder a line or have no width, halves of surrogate pairs.
 _OBEYED = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0e"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+A_NAME = 80  # characters of one in the middle of a sentence
+LONGEST = 1000  # characters of a stranger's text in one line: a name can be of megabytes
 
 
-def visible(text: str) -> str:
-    """Text of a stranger's file as it can be printed: what a terminal would obey is spelled out."""
-    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+def visible(text: str, most: int | None = LONGEST) -> str:
+    """Text of a stranger's file as it can be printed in a line: what a terminal would obey is
+    spelled out, and of more than `most` characters the middle is left out."""
+    if most is not None and len(text) > most:
+        head = most * 2 // 3
+        text = f"{text[:head]} … {text[-(most - head) :]}"
+    return _OBEYED.sub(_spelled_out, text)
+
+
+def named(name: str) -> str:
+    """A stranger's name as it can stand in a sentence."""
+    return visible(name, A_NAME)
+
+
+def _spelled_out(match: re.Match) -> str:
+    # As JSON escapes it: a program that reads our JSON gets the very character.
+    code = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
 # ── Progress ──────────────────────────────────────────────────────────────────────────────────────
@@ -275,34 +302,157 @@ def typed(path: Path) -> str:
 
 def require_writable(name: str, path: Path) -> None:
     """Raise UserError if no file can be made beside `path`: better said before long work."""
-    with _explained(name, path), tempfile.TemporaryFile(dir=path.parent):
-        if path.is_dir():
-            raise IsADirectoryError(0, "it is a folder")
+    with _explained(name, path):
+        _require_replaceable(path)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
 
 
 def write_whole(name: str, path: Path, text: str) -> None:
     """Write the file that the option `name` asked for, whole or not at all, and say so."""
     with _explained(name, path):
-        replaces = path.exists()
-        put({path: text.encode()})
+        replaces = os.path.lexists(path)
+        put({path: text.encode(errors="backslashreplace")})
     note(f"{shown(path)} is {'replaced' if replaces else 'written'}")
 
 
 def put(files: Mapping[Path, bytes]) -> None:
     """Write all of the files or none: beside their places first, on the disk, then moved there.
-    Raises OSError."""
-    beside = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+
+    Raises OSError; then what was in their places is there again. Only regular files are replaced,
+    and links, never what they lead to.
+    """
+    for path in files:
+        _require_replaceable(path)
+    for folder in {path.parent for path in files}:
+        _clear_left_behind(folder)
+    beside: dict[Path, Path] = {}
+    before: dict[Path, Path | None] = {}  # what was there, for as long as it may be needed
     try:
         for path, content in files.items():
-            with open(beside[path], "wb") as file:
+            part = _part_beside(path)
+            with open(part, "wb", opener=_exclusively) as file:
+                beside[path] = part
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
         for path, part in beside.items():
+            before[path] = _second_name(path)
             os.replace(part, path)
+    except BaseException:
+        for path, old in before.items():
+            if beside[path].exists():  # not moved
+                continue
+            if old:
+                os.replace(old, path)
+            else:
+                path.unlink()
+        raise
     finally:
-        for part in beside.values():
-            part.unlink(missing_ok=True)
+        for left in (*beside.values(), *before.values()):
+            if left:
+                left.unlink(missing_ok=True)
+
+
+def _part_beside(path: Path) -> Path:
+    # Nobody can have put a link where a name of chance will be.
+    return path.with_name(f".{os.urandom(8).hex()}.part")
+
+
+def _exclusively(path: str, flags: int) -> int:
+    """Opens a new file, locked for as long as somebody writes it."""
+    descriptor = os.open(path, flags | os.O_EXCL, 0o666)
+    _lock(descriptor)
+    return descriptor
+
+
+def _second_name(path: Path) -> Path | None:
+    """Another name of what is there, so that it outlasts being replaced; None where nothing is, or
+    the file system has no such names."""
+    second = _part_beside(path)
+    try:
+        os.link(path, second, follow_symlinks=False)
+    except (OSError, NotImplementedError):
+        return None
+    return second
+
+
+def _require_replaceable(path: Path) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):  # to a pipe or a device it is as good as one
+            mode = os.stat(path).st_mode
+    except FileNotFoundError:  # or a link to nothing
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a device or a pipe, and stays what it is")
+
+
+_PART = re.compile(r"\.[0-9a-f]{16}\.part")
+_SCRATCH = "profiling-attention-"
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for what is not to stay, away from what may be shared. What a killed run has left of
+    its own is cleared first."""
+    _clear_left_behind(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as name:
+        with _locked_folder(name):
+            yield Path(name)
+
+
+@contextlib.contextmanager
+def _locked_folder(name: str) -> Iterator[None]:
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(name, os.O_RDONLY)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    if fcntl:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _clear_left_behind(folder: Path) -> None:
+    """Remove half-written files and scratch folders of ours whose process is no more: they are not
+    locked. Who cannot ask for locks leaves them."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if _PART.fullmatch(entry.name) or entry.name.startswith(_SCRATCH):
+                _clear_one(entry)
+
+
+def _clear_one(entry: os.DirEntry) -> None:
+    assert fcntl
+    with contextlib.suppress(OSError):
+        about = entry.stat(follow_symlinks=False)
+        young = time.time() - about.st_mtime < 1  # its own process may be about to lock it
+        if young or about.st_uid != os.getuid() or stat.S_IFMT(about.st_mode) not in _OURS:
+            return
+        descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)
+        finally:
+            os.close(descriptor)
+
+
+_OURS = (stat.S_IFREG, stat.S_IFDIR)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from . import share
-from .cli import UserError, note, one_line_errors, option, parse, progress, shown
+from .cli import UserError, named, note, one_line_errors, option, parse, progress, shown
 from .compare.claims import Expectation
 from .compare.compared import compare_with
 from .compare.rows import parse_guess
@@ -141,7 +141,9 @@ def record(
             f"{why}; recording on the CPU at {list(work.shape)} "
             "(--replay shows the recording of a GPU)"
         )
-    workload.require_memory(work, options.variant or subject.title, subject.stores_scores)
+    # Compiled, mask, scale and softmax write the scores once, whatever they are worth eagerly.
+    stores = bool(subject.stores_scores) and (1.0 if options.compile else subject.stores_scores)
+    workload.require_memory(work, options.variant or subject.title, stores)
     with lesson.pinned():
         return harness.record(
             lesson.build(work),
@@ -159,8 +161,8 @@ def _require_same(trace: Trace, script: str, options: Options) -> None:
     mine = script, options.variant
     if trace.story and trace.story.key != mine:
         raise UserError(
-            f"--replay {shown(trace.path)}: it records {' '.join(trace.story.key).strip()}, not "
-            f"{' '.join(mine).strip()}; use that script and variant, or uv run -m common.look"
+            f"--replay {shown(trace.path)}: it records {named(' '.join(trace.story.key).strip())}, "
+            f"not {'  '.join(mine).strip()}; use that script and variant, or uv run -m common.look"
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from . import lesson, scripts
-from .cli import UserError, note, progress, put, shown
+from .cli import UserError, note, progress, put, scratch, shown
 from .compare.variants import TUTORIAL, Refused
 from .record.harness import Recording
 from .story import Mode
@@ -83,7 +83,8 @@ def record_all(
         os.environ.setdefault("TRITON_INTERPRET", "1")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(prefix=".recording-", dir=folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise UserError(
             f"cannot write to {shown(folder)}: {error.strerror}; choose another --traces"
@@ -95,11 +96,11 @@ def record_all(
             said.add(reason)
             note(line)
 
-    with scratch, progress(log=True) as doing:
+    with scratch() as away, progress(log=True) as doing:
         for number, one in enumerate(wanted, 1):
             doing(f"{number} of {len(wanted)}: {one}")
             try:
-                recording = _record(one, given | {"traces": Path(scratch.name)}, say)
+                recording = _record(one, given | {"traces": away}, say)
                 made.append(_publish(recording, folder / one.script, packed))
             except UserError as error:
                 refused[(one.script, one.variant), one.mode, one.length] = str(error)
@@ -135,8 +136,7 @@ def _publish(made: Recording, folder: Path, packed: bool) -> Path:
         # No name and no time inside: the same recording is the same file.
         content, trace = gzip.compress(files[trace], 9, mtime=0), trace.with_suffix(".json.gz")
         files = {trace: content}
-    if trace.exists():
-        note(f"{shown(trace)} is replaced")
+    replaced = [path for path in files if path.exists()]
     try:
         folder.mkdir(exist_ok=True)
         put(files)
@@ -144,6 +144,8 @@ def _publish(made: Recording, folder: Path, packed: bool) -> Path:
         raise UserError(
             f"cannot write to {shown(folder)}: {error.strerror}; choose another --traces"
         ) from error
+    if replaced:
+        note(f"{shown(replaced[0])} is replaced")
     return trace
 
 

@@ -45,26 +45,27 @@ def upload(files: Sequence[Path], bucket: str, folder: str = "") -> list[str]:
     What is sent is said first, on stderr. Raises UserError when a file holds what nobody means to
     publish, and for whatever goes wrong on the way.
     """
-    for path in files:
-        if found := scan_file(path):
-            raise UserError(
-                f"nothing was sent: {shown(path)} holds {private(found)}; take that out, or record "
-                "with this project's scripts, which do not write it"
-            )
     upload_traces = _upload_traces()
     with tempfile.TemporaryDirectory(prefix="share-") as staging:
         names = [_stage(path, Path(staging), folder) for path in files]
+        for path, name in zip(files, names, strict=True):
+            # What goes, and not what may lie in its place by now.
+            if found := scan_file(Path(staging, name), path.name):
+                raise UserError(
+                    f"nothing was sent: {shown(path)} holds {private(found)}; take that out, or "
+                    "record with this project's scripts, which do not write it"
+                )
         note(
             f"sending to huggingface.co/buckets/{bucket}, which is made, and public, if it is not "
             "there; nothing in it is replaced or deleted"
         )
-        for path, name in zip(files, names, strict=True):
-            note(f"  {name}, {size(path.stat().st_size)}")
+        for name in names:
+            note(f"  {name}, {size(Path(staging, name).stat().st_size)}")
         # huggingface_hub tells its progress on stdout, where --json has its object.
         with contextlib.redirect_stdout(sys.stderr), _explained(bucket):
             # No login: it would ask for a token, and there is one.
             links = upload_traces(bucket, staging, delete=False, do_login=False)
-    there = {link.path: link.perfetto_url for link in links}
+            there = {str(link.path): str(link.perfetto_url) for link in links}
     if missing := [name for name in names if name not in there]:
         raise UserError(f"sent, but {bucket} does not list {' '.join(missing)}; look there")
     return [there[name] for name in names if not name.endswith(".txt")]
@@ -89,12 +90,18 @@ def _upload_traces():
 
 def _stage(path: Path, staging: Path, folder: str) -> str:
     """Copy a file to where it is sent from. Returns its name in the bucket."""
-    with path.open("rb") as file:
+    place = staging / _plain(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    copy = place / "copy"
+    try:
+        shutil.copyfile(path, copy)
+    except OSError as error:
+        raise UserError(f"nothing was sent: {shown(path)}: {error.strerror}") from error
+    with copy.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:8]
     stem, dot, ending = path.name.partition(".")
-    target = staging / _plain(folder) / _plain(f"{stem}-{digest}{dot}{ending}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, target)
+    target = place / _plain(f"{stem}-{digest}{dot}{ending}")
+    copy.rename(target)
     return target.relative_to(staging).as_posix()
 
 
@@ -126,6 +133,12 @@ def _explained(bucket: str):
         raise UserError(
             f"--upload {bucket}: huggingface.co cannot be reached ({error}); the recording is "
             "kept, and --replay FILE --upload sends it later"
+        ) from error
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        # Of an answer that is no bucket's: these libraries take what comes for what should.
+        raise UserError(
+            f"--upload {bucket}: the answer of the server is not understood "
+            f"({type(error).__name__}); is it huggingface.co, and not a login page in between?"
         ) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise UserError(f"--upload {bucket}: {str(error).split(chr(10))[0]}") from error

@@ -1,10 +1,14 @@
 """Options, and errors as one line."""
 
 import argparse
+import errno
+import os
 import shlex
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,8 +23,12 @@ from common.cli import (
     parse,
     positive,
     positive_number,
+    put,
+    require_writable,
+    scratch,
     shown,
     typed,
+    write_whole,
 )
 
 
@@ -212,3 +220,84 @@ def test_json_alone_is_on_the_output_whatever_a_library_prints():
         [sys.executable, "-c", code, "--json"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.stdout, done.stderr) == ("{}\n", "library\n")
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_files_are_replaced_together_or_not_at_all(tmp_path, monkeypatch):
+    trace, table = tmp_path / "t.json", tmp_path / "t.txt"
+    put({trace: b"old trace", table: b"old table"})
+    real, moved = os.replace, []
+
+    def replace(source, target):
+        if target == table and b"new" in Path(source).read_bytes():
+            raise OSError(errno.EIO, "Input/output error")
+        moved.append(target)
+        real(source, target)
+
+    monkeypatch.setattr("common.cli.os.replace", replace)
+    with pytest.raises(OSError, match="Input/output"):
+        put({trace: b"new trace", table: b"new table"})
+    assert moved[0] == trace  # it had been replaced
+    assert [path.read_bytes() for path in (trace, table)] == [b"old trace", b"old table"]
+    assert sorted(tmp_path.iterdir()) == [trace, table]
+    trace.unlink()
+    with pytest.raises(OSError, match="Input/output"):
+        put({trace: b"new trace", table: b"new table"})
+    assert sorted(tmp_path.iterdir()) == [table] and table.read_bytes() == b"old table"
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path):
+    pipe, folder, link = tmp_path / "pipe", tmp_path / "folder", tmp_path / "link"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    link.symlink_to(pipe)
+    for path in (pipe, folder, link, Path("/dev/null")):
+        for ask in (partial(require_writable, "--html", path),
+                    partial(write_whole, "--html", path, "text")):  # fmt: skip
+            with pytest.raises(UserError, match=f"--html .*{path.name}: it is a "):
+                ask()
+    assert stat.S_ISFIFO(os.lstat(pipe).st_mode) and stat.S_ISCHR(os.lstat("/dev/null").st_mode)
+
+
+def test_a_link_is_replaced_and_never_what_it_leads_to(tmp_path, monkeypatch):
+    precious, link = tmp_path / "precious", tmp_path / "page.html"
+    precious.write_text("precious")
+    link.symlink_to(precious)
+    # Whatever name one could guess is a link as well.
+    monkeypatch.setattr("common.cli.os.urandom", lambda count: b"\0" * count)
+    planted = tmp_path / f".{'0' * 16}.part"
+    planted.symlink_to(precious)
+    with pytest.raises(UserError, match="File exists"):
+        write_whole("--html", link, "page")
+    planted.unlink()
+    monkeypatch.undo()
+    write_whole("--html", link, "page")
+    assert precious.read_text() == "precious" and link.read_text() == "page"
+    assert not link.is_symlink()
+
+
+def test_the_next_run_clears_what_a_killed_one_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import os, pathlib, signal, sys, tempfile\n"
+        "from common import cli\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "cli.os.fsync = lambda number: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "with cli.scratch() as away:\n"
+        "    (away / 'raw.json').write_text('host name')\n"
+        f"    cli.put({{pathlib.Path({str(tmp_path / 't.json')!r}): b'half'}})\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == -signal.SIGKILL
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert len(left) == 2 and left[0].endswith(".part") and left[1].startswith("profiling-")
+    somebody_s = tmp_path / "report.part"
+    somebody_s.write_text("")
+    with scratch() as busy:  # too young to be told from one that begins
+        assert len(list(tmp_path.iterdir())) == 4
+        for path in tmp_path.iterdir():
+            os.utime(path, (0, 0))
+        with scratch() as other:
+            assert sorted(tmp_path.iterdir()) == sorted([busy, other, somebody_s])
+    assert list(tmp_path.iterdir()) == [somebody_s]

@@ -297,3 +297,19 @@ def test_the_profiler_and_torch_stay_quiet(tmp_path, capfd):
     time.sleep(0.1)
     out, err = capfd.readouterr()
     assert out == "" and not re.search("profiler|WARN|ERROR", err)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [("disable", "TORCH_COMPILE_DISABLE turns torch.compile off"),
+     ("suppress_errors", "TORCHDYNAMO_SUPPRESS_ERRORS hides why")],
+)  # fmt: skip
+def test_eager_code_is_not_recorded_as_compiled(tmp_path, monkeypatch, setting, said):
+    monkeypatch.setattr(torch, "compile", lambda function: function)  # what both come to
+    with (
+        torch._dynamo.config.patch({setting: True}),
+        pytest.raises(UserError, match="no forward ran compiled code") as refused,
+    ):
+        record(tmp_path, compile=True)
+    assert said in str(refused.value)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -55,3 +55,19 @@ def test_at_any_moment(seed):
 def test_another_program_keeps_its_own_handler():
     code = "import signal as s, common; print(s.getsignal(s.SIGINT) is s.default_int_handler)"
     assert started("-c", code).communicate()[0] == "True\n"
+
+
+@pytest.mark.parametrize("script", sorted(ROOT.glob("04_*.py")), ids=lambda path: path.name[:4])
+def test_while_a_script_imports_torch(script, tmp_path):
+    """A file named torch.py beside nothing else: what the script imports takes long."""
+    (tmp_path / "torch.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)")
+    code = (
+        f"import sys, runpy; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]\n"
+        f"sys.argv[0] = {str(script)!r}; sys.orig_argv = ['python', {str(script)!r}]\n"
+        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+    )
+    process = started("-c", code)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")

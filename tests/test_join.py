@@ -242,3 +242,20 @@ def test_one_odd_kernel_is_no_odd_clock(tmp_path):
     many = [[launch(n, 100 * n), kernel(n, 100 * n + 20, 10)] for n in range(1, 21)]
     many[4][1]["ts"] -= 5000
     assert linked(tmp_path, region(0, 3000, LABEL), many, copy(99, 0, 1)).skew is None
+
+
+def test_an_id_of_another_process_s_op_decides_nothing(tmp_path):
+    """Processes count their External ids each for itself."""
+    theirs = [event | {"pid": 7} for event in (region(0, 100), op("aten::bmm", 10, 10, external=5))]
+    ours = [region(0, 100), op("aten::mul", 40, 10), launch(1, 60, external=5)]
+    seen = observe(read(write(tmp_path, trace(*theirs, *ours, kernel(1, 200, 7)))))
+    assert sorted(forward.count("kernel") for forward in seen.forwards) == [0, 1]
+    assert not seen.linked.placed.moved
+
+
+def test_kernels_of_a_graph_before_and_behind_the_metadata_are_one_process_s(tmp_path):
+    """In a shuffled file of one process, metadata parts nothing."""
+    graph = launch(1, 12, "cudaGraphLaunch")
+    events = [kernel(1, 200, 7), TITLE | {"pid": THREAD}, region(0, 100), graph, kernel(1, 210, 3)]
+    seen = observe(read(write(tmp_path, trace(*events))))
+    assert seen.per_forward("kernel") == 2 and not seen.leaked

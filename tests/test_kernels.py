@@ -5,6 +5,7 @@ Here the kernel runs in Triton's interpreter; on a GPU the same cases run compil
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -286,6 +287,19 @@ def test_recorded_without_a_gpu(tmp_path, kernel):
     assert found["about"]["relative_error"] <= TOLERANCE["bf16"]
 
 
+def test_what_comes_from_the_hub_is_a_commit(script, monkeypatch):
+    asked = []
+    monkeypatch.setattr("kernels.get_kernel", lambda *what, **how: asked.append((what, how)))
+    script.hub(None)
+    [((repository,), how)] = asked
+    assert repository == "kernels-community/flash-attn2"
+    assert re.fullmatch("[0-9a-f]{40}", how.pop("revision")) and not how
+    for name in ("a/b", "a/b@main", "a/b@81fb77c"):
+        with pytest.raises(UserError, match="no commit, and what comes from the Hub is run"):
+            script.hub(None, name)
+    assert len(asked) == 1
+
+
 KERNEL = """
 import torch
 def flash_attn_func(q, k, v, causal=False):
@@ -364,10 +378,10 @@ def test_what_the_hub_refuses_is_said_in_words_that_help(script, monkeypatch, re
 
     pytest.importorskip("kernels")
 
-    def refuse(repository, version):
+    def refuse(repository, revision):
         raise ValueError(refusal)
 
     monkeypatch.setattr("kernels.get_kernel", refuse)
     with pytest.raises(UserError, match=words) as refused:
-        script.hub(None, "a/b")
+        script.hub(None, f"a/b@{40 * '0'}")
     assert "trust_remote_code" not in str(refused.value)

@@ -339,3 +339,13 @@ def test_without_a_kernel_the_ops_decide():
 def test_hostile_ops_return_a_word():
     for op in ("", "Backward", "Backward0", ENGINE, "aten::", "_backward", "::", "\ud800" * 9, "_"):
         assert kind(op, sort="op") == "other"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("graph_0_cpp_fused__softmax_masked_fill_mul_view_0", "fused"), ("cpp_fused_mul_3", "mul"),
+     ("graph_12_cpp_fused_0", "fused"), ("cpp_fused_view_relu_1", "activation"),
+     ("my_cpp_fused_mul_0x", None)],
+)  # fmt: skip
+def test_what_inductor_compiles_for_the_cpu_is_a_step(name, kind):
+    assert kind_of_op(name) == kind

@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import json
+import re
 
 import pytest
 from build import CASES, RECORDED, ROOT, forward, region, trace, write
@@ -283,3 +284,140 @@ def test_secrets_of_every_maker(secret, example):
 )
 def test_what_looks_like_a_secret_and_is_none(text):
     assert not [one for one in scan([f'{{"k": "{text}"}}'.encode()]) if one.kind == "token"]
+
+
+# ── Before an upload ──────────────────────────────────────────────────────────────────────────────
+
+HEX, WORD = "0123456789abcdef" * 5, "aB3dE6gH9jK2" * 8
+DISCLOSED = {
+    "token": [
+        f"xoxb-123456789012-{WORD[:24]}",
+        f"xapp-1-A1B2C3-{HEX[:40]}",
+        f"AIza{WORD[:35]}",
+        f"ya29.{WORD[:60]}",
+        f"npm_{WORD[:36]}",
+        f"pypi-AgEIcHlwaS5vcmc{WORD[:80]}",
+        f"sk-proj-{WORD[:40]}",
+        f"sk-ant-api03-{WORD[:80]}",
+        "ASIAIOSFODNN7EXAMPLE",
+        f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{WORD[:43]}",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+        f"GOCSPX-{WORD[:28]}",
+        f"glrt-{WORD[:20]}",
+        f"SG.{WORD[:22]}.{WORD[:43]}",
+        f"dapi{HEX[:32]}",
+        f"hvs.{WORD[:90]}",
+        f"sk_live_{WORD[:24]}",
+        f"WANDB_API_KEY={HEX[:40]}",
+        "--password=correct-horse",
+        f"Authorization: Basic {WORD[:24]}",
+        "https://me:secret@host/x",
+        f"https://{WORD[:20]}@host/x.git",
+        "redis://:hunter2@host:6379",
+        "https://host/x?access_token=abcdef0123456789",
+        f"AccountKey={WORD[:86]}==",
+    ],
+    "IP address": [
+        "2001:db8:85a3::8a2e:370:7334",
+        "tcp://[fd00:1234:5::5]:29500",
+        "addr=10.1.2.3",
+        "fe80:0000:0000:0000:0202:b3ff:fe1e:8329",
+    ],
+    "hardware address": ["02:42:ac:11:00:02"],
+    "personal path": [
+        "-I/home/alice/include",
+        "-L/Users/alice/lib",
+        r"c:\users\alice\x.py",
+        "~alice/run",
+        "</home/alice/x>",
+        "file://localhost/home/alice/x",
+        "%2Fhome%2Falice%2Fx.py",
+    ],
+    "path": [
+        r"\\server\share\x.py",
+        "//server/share/x",
+        "/scratch/alice/run",
+        "s3://alice-bucket/x",
+        r"d:\work\alice\train",
+    ],
+    "host name": [
+        "alice@gpu-node-17",
+        "root@box:~",
+        "SLURMD_NODENAME=gpu17",
+        "MASTER_ADDR=gpu17",
+        "SLURM_JOB_NODELIST=node[001-004]",
+        "gke-main-gpu-pool-1a2b3c4d-x7z9",
+        "aks-gpupool-12345678-vmss000003",
+        "ip-10-0-12-34",
+        "dgx-a100-012",
+        "trainer-0.train.default.svc.cluster.local",
+        "spec.nodeName: gpu17",
+        "alices-macbook.local",
+        "trainer-5f6d8c7b9d-x7z9w",
+    ],
+    "user name": ["SLURM_JOB_USER=alice", "LOGNAME=alice"],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind, texts in DISCLOSED.items() for text in texts]
+)
+def test_found_before_an_upload(tmp_path, kind, text):
+    path = tmp_path / "t.json"
+    for words in (text, f"run {text} now"):
+        path.write_text(json.dumps({"traceEvents": [{"name": words}]}))
+        kinds = [found.kind for found in scan_file(path)]
+        assert kind in kinds, words
+    secret = re.sub(r"\W", "", text)[-12:]
+    assert not any(secret in found.example for found in scan_file(path))
+
+
+def test_escaped_slashes_hide_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    for slash in (r"\/", r"\u002f", "%2f"):
+        text = "/home/alice/x.py".replace("/", slash)
+        for block in (1 << 20, 7):
+            monkeypatch.setattr("common.read.privacy.BLOCK", block)
+            path.write_text(f'{{"traceEvents": [{{"name": "{text}"}}]}}')
+            (found,) = scan_file(path)
+            assert (found.kind, found.count) == ("personal path", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void at::native::add::bad<c10::BFloat16>",
+        "std::a::b::c",
+        "12:34:56",
+        "0:0:0",
+        "tokens=12345678",
+        '"pad_token": "<|endoftext|>"',
+        "threading.local",
+        "self.internal",
+        "torch.distributed",
+        "~Foo()",
+        "operator/(a, b)",
+        "HOST=localhost",
+        "MASTER_ADDR=127.0.0.1",
+        "autograd::engine",
+        "a / b",
+        "key=value",
+        "node 3",
+        "worker_0",
+        "gpu0",
+        "aten::mul",
+        "-DUSE_CUDA",
+        "triton-3.6.0",
+        "@property",
+    ],
+)
+def test_no_false_alarm_before_an_upload(tmp_path, text):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": [{"name": text}, {"name": f"x {text} y"}]}))
+    assert not scan_file(path)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "traces").rglob("*.json.gz")), ids=lambda p: p.name)
+def test_nothing_in_what_is_shipped_would_stop_an_upload(path):
+    assert not scan_file(path)

@@ -4,12 +4,24 @@ import io
 import re
 
 import pytest
-from build import NVJET, ROOT, forward, kernel, launch, op, recording, recordings, region, truth
+from build import (
+    NVJET,
+    ROOT,
+    forward,
+    kernel,
+    launch,
+    op,
+    recording,
+    recordings,
+    region,
+    story,
+    truth,
+)
 from rich.console import Console
 from seen import look, recorded
 
 from common.compare.claims import Answer, Claim
-from common.compare.compared import Compared, score
+from common.compare.compared import Compared, compare, score
 from common.compare.loops import FEW_ROWS
 from common.compare.rows import align, rows
 from common.read.observe import observe
@@ -342,6 +354,42 @@ def test_top_of_the_profiler_s_table(capsys):
     assert re.search(r"^table  \S+$", text, re.M)
     report.show_files(console(), recording("04_a"), None, [("a", 1, None, 1)])
     assert "CUDA" not in capsys.readouterr().out.split("trace  ")[0]
+
+
+# ── Compiled for the CPU ──────────────────────────────────────────────────────────────────────────
+
+GRAPH = "## Call CompiledFxGraph fndggnzdyvv5uimb4bvijmpcdvjnpx4"
+
+
+def compiled_on_cpu(tmp_path, *between):
+    events = [region(100, 90), op("Torch-Compiled Region: 0/0", 101, 88), op(GRAPH, 102, 86)]
+    events += [op("aten::bmm", 110, 10), *between, op("aten::bmm", 150, 10)]
+    about = story(mode="compile", device={"type": "cpu", "name": "CPU"})
+    return look(tmp_path, *events, about=about)
+
+
+def test_compiled_code_that_leaves_no_event_on_the_cpu_is_said(tmp_path, capsys):
+    seen = compiled_on_cpu(tmp_path)
+    report.show(console(), compare(seen, "matmul fused matmul"))
+    out = capsys.readouterr().out
+    assert "warning: compiled C++ leaves no event on the CPU" in out
+    assert "1 step you guessed is not visible" in out and "%" not in out.split("\n\n")[1]
+    assert "did not come" not in out
+
+
+def test_inductor_s_own_profile_of_cpu_kernels_is_steps(tmp_path, capsys):
+    fused = op("graph_0_cpp_fused__softmax_masked_fill_mul_view_0", 125, 10)
+    seen = compiled_on_cpu(tmp_path, fused)
+    assert [step.kind for step in seen.steps] == ["matmul", "fused", "matmul"]
+    report.show(console(), compare(seen, "matmul fused matmul"))
+    out = capsys.readouterr().out
+    assert "3 of 3 steps right" in out and "warning" not in out and "33 %" in out
+
+
+def test_eager_code_that_says_compile_is_told(tmp_path, capsys):
+    seen = look(tmp_path, region(100, 90), op("aten::bmm", 110, 10), about=story(mode="compile"))
+    report.show(console(), compare(seen))
+    assert "recorded as compiled, and no compiled code ran" in capsys.readouterr().out
 
 
 # ── Loops ─────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from common.compare.rows import (
     rows,
 )
 from common.read.kinds import VOCABULARY
-from common.read.observe import wrappers
+from common.read.observe import Step, wrappers
 
 
 def kinds(seen):
@@ -50,6 +50,48 @@ def test_alignment_keeps_everything_in_order_and_agrees_as_often_as_possible(see
     both = [pair for pair in pairs if pair.guess and pair.row]
     assert all(pair.guess == pair.row.kind for pair in both)
     assert len(both) == agreements(guess, [row.kind for row in seen])
+
+
+def counted(kind, times):
+    """A row of as many neighbours."""
+    return Row(kind, tuple(Step(kind, kind, 1, None) for _ in range(times)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_neighbours_counted_together_agree_with_as_many_words(seed):
+    rng = random.Random(seed)
+    kinds = rng.choices(["cast", "mul", "fill"], k=rng.randint(1, 5))
+    seen = [counted(kind, rng.randint(1, 4)) for kind in kinds]
+    every = [row.kind for row in seen for _ in row.steps]
+    pairs = align(every, seen)
+    assert [step for pair in pairs for step in pair.row.steps] == [s for r in seen for s in r.steps]
+    assert [pair.guess for pair in pairs for _ in range(pair.words)] == every
+    # A word left out somewhere: all others agree, and nothing is lost.
+    guess = rng.choices(["cast", "mul", "fill"], k=rng.randint(0, 8))
+    pairs = align(guess, seen)
+    assert [pair.guess for pair in pairs if pair.guess for _ in range(pair.words)] == guess
+    assert sum(len(pair.row.steps) for pair in pairs if pair.row) == len(every)
+    agreed = sum(pair.words for pair in pairs if pair.guess and pair.row)
+    assert agreed == agreements(guess, every)
+
+
+def test_one_word_stands_for_neighbours_and_other_numbers_divide_them():
+    def shown(guess, *seen):
+        return [
+            (pair.guess, pair.words if pair.guess else 0, pair.row and len(pair.row.steps))
+            for pair in align(guess.split(), seen)
+        ]
+
+    three = counted("cast", 3)
+    assert shown("cast", three) == [("cast", 1, 3)]
+    assert shown("cast cast cast", three) == [("cast", 3, 3)]
+    assert shown("cast cast", three) == [("cast", 2, 2), (None, 0, 1)]
+    assert shown("cast cast cast cast", three) == [("cast", 3, 3), ("cast", 1, None)]
+    assert shown("mul cast", three) == [("mul", 1, None), ("cast", 1, 3)]
+    # What compiled C++ does between two matmuls leaves no row: both of them were guessed.
+    assert shown("matmul fused matmul", counted("matmul", 2)) == [
+        ("matmul", 1, 1), ("fused", 1, None), ("matmul", 1, 1),
+    ]  # fmt: skip
 
 
 def test_a_right_guess_agrees_in_every_line():
@@ -229,7 +271,7 @@ def test_what_is_too_large_for_one_table_is_aligned_as_well(monkeypatch, seed, b
     for i, j in product(reversed(range(len(left))), reversed(range(len(right)))):
         same = left[i] == right[j]
         best[i][j] = best[i + 1][j + 1] + 1 if same else max(best[i + 1][j], best[i][j + 1])
-    pairs = rows_module._align(left, right)
+    pairs = rows_module.aligned(left, right)
     assert [i for i, _ in pairs if i is not None] == list(range(len(left)))
     assert [j for _, j in pairs if j is not None] == list(range(len(right)))
     both = [(i, j) for i, j in pairs if i is not None and j is not None]

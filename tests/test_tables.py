@@ -26,7 +26,7 @@ def test_an_unknown_gpu_has_no_peak(tmp_path):
     assert one.variants[0].share_of_peak is None
     heads, (line,) = tables.glance_table(one)
     assert line[heads.index("of\npeak")] == "unknown"
-    assert "by NVIDIA's data sheet" not in tables.footnote([one])
+    assert "by NVIDIA's data sheet" not in "".join(tables.footnote([one]))
 
 
 def test_without_a_gpu_ops_are_counted_and_nothing_is_said_of_gpus(tmp_path):

@@ -41,8 +41,8 @@ def test_a_grown_trace_repeats_its_forwards(tmp_path, grow, minified, packed):
 def test_the_benchmark_measures_a_process_or_says_why_not(monkeypatch):
     monkeypatch.syspath_prepend(TOOLS)
     measure = tool("bench_readers").measure
-    seconds, megabytes = measure([sys.executable, "-c", "x = b'x' * 200_000_000"], 60)
-    assert 0 < seconds < 60 and megabytes > 200_000_000 / 2**20
+    seconds, cpu, megabytes = measure([sys.executable, "-c", "x = b'x' * 200_000_000"], 60)
+    assert 0 < seconds < 60 and 0 < cpu < 60 and megabytes > 200_000_000 / 2**20
     assert measure([sys.executable, "-c", "raise SystemExit('no file')"], 60) == "failed: no file"
     assert measure([sys.executable, "-c", "import time; time.sleep(9)"], 0.3) == "not done in 0.3 s"
 
@@ -76,3 +76,9 @@ def test_a_few_hundred_damaged_recordings():
     outcomes, failures = tool("fuzz").fuzz(400)
     assert not failures and set(outcomes) == {"answered", "refused in one line", "salvaged"}
     assert min(outcomes.values()) > 20
+
+
+def test_another_reader_finds_the_same():
+    outcomes, failures = tool("differential").differ(150)
+    assert not failures and sum(outcomes.values()) == 150
+    assert outcomes["one rank: agree"] > 60 and outcomes["several ranks: agree"] > 10

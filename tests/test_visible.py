@@ -18,6 +18,7 @@ HOSTILE = {
     "ESC": "\x1b[2J", "OSC": "\x1b]52;c;aGk=\x07", "BEL": "\x07", "NUL": "\x00", "return": "\r",
     "backspace": "\x08", "C1": "\x9b2J", "DEL": "\x7f", "right to left": "\u202egpj.exe\u202c",
     "isolate": "\u2067x\u2069", "zero width": "a\u200bb", "line": "\u2028", "mark": "\ufeff",
+    "line break": "x\nwarning: forged", "tag": "a\U000e0041b", "soft hyphen": "a\xadb",
 }  # fmt: skip
 EACH = pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 
@@ -51,6 +52,16 @@ def test_no_name_reaches_a_terminal(ask, tmp_path, name):
         code, out, err = ask(*arguments)
         assert code == 0 and "kernel" in out
         assert not obeyed(out + err), arguments
+        assert "\nwarning: forged" not in out and "  warning: forged" not in out
+
+
+def test_a_name_of_a_megabyte_is_shortened(ask, tmp_path):
+    path = hostile(tmp_path, 10**6 * "x")
+    for arguments in ([path], ["--survey", path], [path, path], [path, "--region", "y" * 10**6]):
+        code, out, err = ask(*arguments)
+        assert code == 0 or "not found" in err
+        assert len(out + err) < 20_000, arguments
+    assert len(ask("--json", path)[1]) > 10**6
 
 
 @EACH
@@ -97,6 +108,17 @@ def test_no_file_name_reaches_a_terminal(tmp_path, name):
 
 
 def test_other_letters_are_left_as_they_are():
-    for text in ("µs · − › ×3", "Grüße, 注意 👋", "two\nlines", "a\\nb"):
+    for text in ("µs · − › ×3", "Grüße, 注意 👋", "a\\nb"):
         assert visible(text) == text
-    assert visible("a\x1bb\u202e") == "a\\u001bb\\u202e"
+    assert visible("a\x1bb\u202e\n") == "a\\u001bb\\u202e\\u000a"
+
+
+def test_what_is_spelled_out_reads_as_json():
+    for text in (*HOSTILE.values(), "\ud800"):
+        assert json.loads(f'"{visible(text)}"') == text
+
+
+def test_of_a_text_without_end_the_middle_is_left_out():
+    text = visible("begin" + 10**6 * "x" + "end")
+    assert len(text) < 1100 and text.startswith("begin") and text.endswith("end")
+    assert visible(10**6 * "x", None) == 10**6 * "x"

@@ -160,3 +160,44 @@ def test_scores_that_cannot_fit_are_counted_before_trying():
 def test_inputs_that_cannot_fit_are_counted_before_trying():
     with pytest.raises(UserError, match=r"q, k, v and the output .* need [\d.]+ GiB"):
         workload.require_memory(Workload(1, 1, 10**12, 64, "bf16", "cpu"), "flash", False)
+
+
+def test_more_than_one_score_matrix_stands_at_once(monkeypatch):
+    work = Workload(2, 4, 8192, 64, "bf16", "cpu")
+    for share, stores, fits in ((1.2, True, False), (2.2, True, True), (1.2, 1.0, True),
+                                (4.0, 4.9, False), (0.2, False, True)):  # fmt: skip
+        monkeypatch.setattr(
+            workload, "_free_ram", lambda share=share: int(share * work.score_bytes)
+        )
+        if fits:
+            workload.require_memory(work, "naive", stores)
+        else:
+            with pytest.raises(
+                UserError, match="for the scores.* times that at once, and this mac"
+            ):
+                workload.require_memory(work, "naive", stores)
+
+
+GIB = 2**30
+
+
+def group(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(f"{text}\n")
+
+
+def test_the_limits_of_a_container_count(tmp_path):
+    told, root = tmp_path / "cgroup", tmp_path / "fs"
+    group(root / "a/b", memory__max="max", memory__current=GIB)
+    group(root / "a", memory__max=4 * GIB, memory__current=3 * GIB,
+          memory__stat=f"anon 1\ninactive_file {GIB}")  # fmt: skip
+    told.write_text("0::/a/b\n")
+    assert list(workload._free_of_container(told, root)) == [2 * GIB]  # file pages are given back
+    told.write_text("5:cpu,memory:/docker/x\n0::/\n")  # v1, seen from inside
+    group(root / "memory", memory__limit_in_bytes=2 * GIB, memory__usage_in_bytes=GIB)
+    assert list(workload._free_of_container(told, root)) == [GIB]
+    told.write_text("0::/../outside\n")
+    assert list(workload._free_of_container(told, root)) == []
+    assert list(workload._free_of_container(tmp_path / "none", root)) == []
+    assert 0 < workload._free_ram() <= workload._free_of_machine() * 1.5

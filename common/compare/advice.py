@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from ..read.kernel_names import decode
 from ..read.linked import Linked
@@ -144,7 +146,7 @@ Advice: TypeAlias = (
 )
 
 
-class Piece(NamedTuple):
+class Piece(msgspec.Struct, frozen=True, gc=False):  # as many as the forwards' steps
     """A GPU event in order of its launch, as far as advice asks."""
 
     event: GpuEvent
@@ -170,9 +172,17 @@ def top_of_region(seen: Observation) -> Top:
     """Of all forwards together; of an unknown sum there are no shares."""
     if seen.gpu_sum_ns is None:
         return Top(Shares(0, 0, {}), (), 0)
+    paths: dict[int, tuple[str, ...]] = {}  # of few ways, by their `id`
+
+    def path(step: Step) -> tuple[str, ...]:
+        way = id(step.op and step.op.trail)
+        if (found := paths.get(way)) is None:
+            found = paths[way] = step.path
+        return found
+
     forwards = [
         [
-            Piece(step.on_gpu.event, step.kind, step.path, _dtype(step))
+            Piece(step.on_gpu.event, step.kind, path(step), _dtype(step))
             for step in (*forward.steps, *forward.others)
             if step.on_gpu and step.ns is not None
         ]
@@ -214,7 +224,7 @@ def top_of_trace(linked: Linked, used: Usage) -> Top:
 
 
 def _top(parts: Sequence[Sequence[Piece]], used: Usage, launches: int, linked: Linked) -> Top:
-    found = shares([[(piece.event, piece.kind) for piece in part] for part in parts])
+    found = shares(((piece.event, piece.kind) for piece in part) for part in parts)
     if not found.whole:
         return Top(found, (), 0)
     pieces = [piece for part in parts for piece in part]
@@ -292,7 +302,7 @@ def _of_pieces(
     yield CudaCoreMatmuls(*sums(p for p in pieces if _on_cuda_cores(p)))
     math, attention = _math_attention(found, parts)
     yield math
-    pieces = [p for p in pieces if id(p.event) not in attention]  # the rest of it
+    pieces = _without(pieces, attention)
     yield LayoutChanges(*sums(p for p in pieces if _changes_layout(p.event.name)))
     copies = [p for p in pieces if p.kind == "copy" and not _over_the_bus(p.event)]
     copies = [p for p in copies if not _changes_layout(p.event.name)]
@@ -336,9 +346,9 @@ def _on_cuda_cores(piece: Piece) -> bool:
 
 def _math_attention(
     found: Shares, parts: Sequence[Sequence[Piece]]
-) -> tuple[MathAttention, set[int]]:
+) -> tuple[MathAttention, list[Piece]]:
     """SDPA's math backend; else two batched matmuls with a softmax between them, and nothing there
-    but what masks, scales and copies scores. With its events, by id."""
+    but what masks, scales and copies scores. With its pieces, in order."""
     its = [piece for part in parts for piece in part if MATH in piece.path]
     by_hand = not its
     count = sum(piece.kind == "softmax" for piece in its)
@@ -361,7 +371,19 @@ def _math_attention(
                 open_, softmax = [], False
     masked = any(piece.kind in ("mask", "where", "triu") for piece in its)
     share = found.of(sum(piece.ns for piece in its))
-    return MathAttention(share, count, by_hand, masked), {id(piece.event) for piece in its}
+    return MathAttention(share, count, by_hand, masked), its
+
+
+def _without(pieces: Sequence[Piece], some: Sequence[Piece]) -> list[Piece]:
+    """The others, where both are in the same order."""
+    some_, kept = iter(some), []
+    one = next(some_, None)
+    for piece in pieces:
+        if piece is one:
+            one = next(some_, None)
+        else:
+            kept.append(piece)
+    return kept
 
 
 # ── Optimizers ────────────────────────────────────────────────────────────────────────────────────

@@ -3,10 +3,8 @@
 One launch runs them all, so that the graph's own trace knows no op for any of them.
 """
 
-from collections.abc import Sequence
-from difflib import SequenceMatcher
-
 from ..read.observe import Observation, Step
+from .rows import aligned
 
 
 def has_graph(seen: Observation) -> bool:
@@ -17,13 +15,5 @@ def eager_steps(graph: Observation, eager: Observation) -> list[Step | None]:
     """For each of the graph's steps the eager one that ran the same kernel, in order; None where
     there is none. Kernels are the same by name; a memset or copy by what it is."""
     theirs = [step for step in eager.steps if not (step.on_gpu and step.on_gpu.graph)]
-    found: list[Step | None] = [None] * len(graph.steps)
-    matcher = SequenceMatcher(None, _names(graph.steps), _names(theirs), autojunk=False)
-    for a, b, size in matcher.get_matching_blocks():
-        for offset in range(size):
-            found[a + offset] = theirs[b + offset]
-    return found
-
-
-def _names(steps: Sequence[Step]) -> list[str]:
-    return [step.name for step in steps]
+    pairs = aligned([step.name for step in graph.steps], [step.name for step in theirs])
+    return [None if same is None else theirs[same] for step, same in pairs if step is not None]

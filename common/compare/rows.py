@@ -1,8 +1,10 @@
 """Rows, and what lies beside them: guess against observation, one observation against another."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from ..cli import UserError
 from ..read.kinds import BY_LIBRARIES, VOCABULARY, kind_of_op
@@ -119,6 +121,7 @@ class Pair:
 
     guess: str | None
     row: Row | None
+    words: int = 1  # how often it was guessed: of neighbours that are counted together
 
 
 def parse_guess(text: str) -> tuple[str, ...]:
@@ -135,15 +138,63 @@ def parse_guess(text: str) -> tuple[str, ...]:
 
 
 def align(guess: Sequence[str], seen: Sequence[Row]) -> list[Pair]:
-    """Lay the guess beside the rows, in order, so that as many as possible agree."""
-    pairs = _align(guess, [row.kind for row in seen])
-    return [Pair(None if i is None else guess[i], None if j is None else seen[j]) for i, j in pairs]
+    """Lay the guess beside the rows, in order, so that as many words as possible agree.
+
+    Neighbours that are counted together agree with one word, or with one for each of them. With any
+    other number of words the row is divided: what was not guessed is a row of its own.
+    """
+    units = [unit for row in seen for unit in _divided(row, guess.count(row.kind))]
+    places = aligned(guess, [unit.row.kind for unit in units])
+    pairs = [(None if i is None else guess[i], None if j is None else units[j]) for i, j in places]
+    agreed = Counter(id(unit.row) for word, unit in pairs if word is not None and unit)
+    found: list[Pair] = []
+    placed: set[int] = set()  # rows that stand there as a whole
+    last: Row | None = None  # the row of which the last of `found` is a part
+    for word, unit in pairs:
+        if unit is None:
+            found.append(Pair(word, None))
+            last = None
+        elif agreed[id(unit.row)] < 2:
+            if id(unit.row) not in placed and (word is not None or not agreed[id(unit.row)]):
+                found.append(Pair(word, unit.row))
+                placed.add(id(unit.row))
+            last = None
+        else:
+            before = found[-1] if found else None
+            if before and before.row and unit.row is last and before.guess == word:
+                whole = Row(unit.row.kind, before.row.steps + unit.steps)
+                found[-1] = Pair(word, whole, before.words + 1)
+            else:
+                found.append(Pair(word, Row(unit.row.kind, unit.steps)))
+            last = unit.row
+    return found
+
+
+class _Unit(NamedTuple):
+    """One of the neighbours that a row counts together, with what was left over."""
+
+    row: Row
+    steps: tuple[Step, ...]
+
+
+def _divided(row: Row, words: int) -> list[_Unit]:
+    """A row's neighbours, one by one as far as there are words for them."""
+    if row.op is not None or words < 2 or len(row.steps) < 2:
+        return [_Unit(row, row.steps)]
+    units: list[list[Step]] = []
+    for step in row.steps:
+        prepares = units and units[-1][-1].kind == "memset" != row.kind
+        if prepares or len(units) > words:
+            units[-1].append(step)
+        else:
+            units.append([step])
+    return [_Unit(row, tuple(steps)) for steps in units]
 
 
 _BITS = 1 << 30  # of a table, at the most
 
 
-def _align(
+def aligned(
     left: Sequence[Hashable], right: Sequence[Hashable]
 ) -> list[tuple[int | None, int | None]]:
     """The longest common subsequence of two sequences, with what each has alone in between, as
@@ -263,6 +314,6 @@ class Difference:
 def differences(a: Observation, b: Observation) -> list[Difference]:
     """Two recordings step by step."""
     left, right = rows(a.steps), rows(b.steps)
-    pairs = _align([row.kind for row in left], [row.kind for row in right])
+    pairs = aligned([row.kind for row in left], [row.kind for row in right])
     sides = [(None if i is None else left[i], None if j is None else right[j]) for i, j in pairs]
     return [Difference(row, x, y) for x, y in sides if (row := x or y)]

@@ -61,6 +61,11 @@ class Fused:
 
 
 @dataclass(frozen=True)
+class CompiledHidden:
+    """Compiled code ran of which no event tells: nothing can be said of the rest alone."""
+
+
+@dataclass(frozen=True)
 class Slowest:
     kind: str
     share: float  # of the forward's GPU time, or of its ops'
@@ -68,7 +73,16 @@ class Slowest:
 
 
 Sight: TypeAlias = (
-    Took | OneKernel | OneOp | Copies | CopiesGone | CoresUnused | MaskBuilt | Fused | Slowest
+    Took
+    | OneKernel
+    | OneOp
+    | Copies
+    | CopiesGone
+    | CoresUnused
+    | MaskBuilt
+    | Fused
+    | CompiledHidden
+    | Slowest
 )
 
 
@@ -79,6 +93,9 @@ def worth_seeing(variant: Variant) -> tuple[Sight, ...]:
 
 def _sights(variant: Variant) -> Iterator[Sight]:
     seen, found = variant.seen, 0
+    if seen.hides_compiled:
+        yield CompiledHidden()
+        return
     for sight in _special(variant):
         found += 1
         yield sight

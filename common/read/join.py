@@ -106,9 +106,12 @@ def _divide(made: list[Call], group: list[GpuEvent], found: Joined) -> None:
         found.undecided += group
         found.undecided_calls.update(map(id, made))
         return
+    calls_of = defaultdict(list)
+    for call in made:
+        calls_of[call.thread[0]].append(call)
     for process, events in by_process.items():
         # Whose process is unknown may be anyone's.
-        own = [call for call in made if process in (None, call.thread[0])]
+        own = made if process is None else calls_of.get(process, [])
         alike = Counter(call.name for call in set(own))  # one written twice is one
         if not own:
             found.leaked += events
@@ -235,6 +238,8 @@ def _ask_ids(
         for span in spans:
             if span.external in wanted:
                 named[span.external].append((span, are_ops))
+    known = {thread[0] for thread in lanes.ops} if wanted else set()
+    known |= {span.thread[0] for span in trace.annotations} if wanted else set()
     moves: list[tuple[Call, Span, bool]] = []
     unknown: set[int] = set()
     for working, number in doubted:
@@ -243,8 +248,12 @@ def _ask_ids(
         # An outer op, or the label itself; or an id that nothing in the file carries.
         if not around or any(_encloses(span, call) for span, _ in around):
             continue
-        # Processes count their ids each for itself; calls may be written under a wrong process.
-        near = [one for one in around if one[0].thread[0] == call.thread[0]] or around
+        # Processes count their ids each for itself. Calls written under a process that has no op
+        # and no label may be any other's.
+        near = [one for one in around if one[0].thread[0] == call.thread[0]]
+        if not near and call.thread[0] in known:
+            continue
+        near = near or around
         if len(near) == 1 and near[0][0].end is not None:
             moves.append((call, *near[0]))
         elif len({span.thread[0] for span, _ in near}) > 1:

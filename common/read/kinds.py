@@ -294,6 +294,9 @@ def kind_of_op(name: str) -> str | None:
         return {"_foreach_copy": "copy", "_foreach_norm": "reduce", "_foreach_zero": "fill"}.get(
             op, "optimizer"
         )
+    if compiled := COMPILED_CPP.fullmatch(op):
+        here = set(_kinds_of_fused(compiled[1])) - BY_LIBRARIES
+        return here.pop() if len(here) == 1 else "fused"
     name = name.removeprefix(_ENGINE)
     return next((kind for start, kind in _OF_NAMESPACE if name.startswith(start)), None)
 
@@ -324,9 +327,17 @@ _FUSED = re.compile(
 _KIND_OF_FUSED = {op.strip("_"): kind for op, kind in KIND_OF_OP.items()}
 
 
+# What Inductor compiles for the CPU, where its own kernel profile records it.
+COMPILED_CPP = re.compile(r"(?:graph_\d+_)?cpp_fused_?(\w*?)(?:_\d+)?")
+
+
+def _kinds_of_fused(ops: str) -> list[str]:
+    return [_KIND_OF_FUSED[op] for op in _FUSED.findall(ops)]
+
+
 def _kind_of_fused(kernel: KernelName) -> str | None:
     """From the op names in an Inductor kernel's name: one kind, or fused."""
-    found = [_KIND_OF_FUSED[op] for op in _FUSED.findall(kernel.op or "")]
+    found = _kinds_of_fused(kernel.op or "")
     if kernel.tensor_cores is None:  # a template: no other kernel of Inductor's could have any
         found = [kind for kind in found if kind in BY_LIBRARIES][:1]
         return found[0] if found else None

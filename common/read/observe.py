@@ -17,13 +17,14 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from ..cli import UserError, shown
+from ..cli import UserError, named, shown
 from ..story import Story, as_builtins
 from .kernel_names import KernelName, decode
-from .kinds import CALLS_OTHERS, kind_of_op, kind_of_step
+from .kinds import CALLS_OTHERS, COMPILED_CPP, kind_of_op, kind_of_step
 from .lanes import Spans
 from .linked import Linked, link
 from .occupancy import Device, Residency, ZeroReason, reported_zero_reason, residency
+from .op_names import is_compiled
 from .owners import Interval, merged
 from .survey import busy_time
 from .trace import Call, GpuEvent, Shapes, Sort, Span, Thread, Trace
@@ -411,6 +412,19 @@ class Observation:
                     return backend
         return None
 
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether compiled code ran in a forward."""
+        return any(is_compiled(op.name) for forward in self.forwards for op in forward.ops)
+
+    @cached_property
+    def hides_compiled(self) -> bool:
+        """Whether compiled code ran of which no event tells: what Inductor compiles for the CPU
+        leaves none, unless its kernel profile is on."""
+        if self.on_gpu or any(call.launches for call in self.trace.calls) or not self.compiled:
+            return False
+        return not any(COMPILED_CPP.fullmatch(op.name) for op in self.ops)
+
     def of(self, kind: str) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.kind == kind)
 
@@ -454,7 +468,9 @@ def observe(source: Trace | Linked, region: str | None = None) -> Observation:
     ranges = sorted((s for s in trace.annotations if s.name == region), key=lambda s: s.start)
     untimed = sum(one.sort == "region" and one.name == region for one in trace.untimed)
     if not ranges and not untimed:
-        raise UserError(f"{shown(trace.path)}: region {region!r} not found; {what_is_there(trace)}")
+        raise UserError(
+            f"{shown(trace.path)}: region '{named(region)}' not found; {what_is_there(trace)}"
+        )
     linked = link(source) if isinstance(source, Trace) else source
     finished = [span for span in ranges if span.end is not None]
     maker = _Maker(linked)
@@ -658,7 +674,7 @@ def _only_region(trace: Trace) -> str:
         return next(iter(labels))
     if not labels:
         raise UserError(f"{shown(trace.path)}: no record_function region; {what_is_there(trace)}")
-    listed = ", ".join(f"{name} ({count})" for name, count in labels.most_common(12))
+    listed = ", ".join(f"{named(name)} ({count})" for name, count in labels.most_common(12))
     more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
     raise UserError(
         f"{shown(trace.path)}: several regions, choose one with --region: {listed}{more}"
@@ -669,7 +685,7 @@ def what_is_there(trace: Trace) -> str:
     if not trace.annotations and not trace.ops:
         kernels = sum(event.sort == "kernel" for event in trace.gpu)
         return f"the trace has {kernels} kernels but no CPU events (profile with CPU activity too)"
-    labels = ", ".join(name for name, _ in trace.labels.most_common(12)) or "no label"
+    labels = ", ".join(named(name) for name, _ in trace.labels.most_common(12)) or "no label"
     return f"the trace has {labels} (label a forward with torch.profiler.record_function)"
 
 

@@ -12,7 +12,12 @@ _LONGEST = 30
 _GRAPH = re.compile(r"(?:## )?Call CompiledFxGraph\b.*")
 _REGION = re.compile(r"Torch-Compiled Region\b.*")
 _ENGINE = "autograd::engine::evaluate_function: "  # around the node of that name
-_FUSED = re.compile(r"triton_[a-z]+_fused_+(.*)_\d+")
+_FUSED = re.compile(r"(?:triton_[a-z]+|(?:graph_\d+_)?cpp)_fused_+(.*)_\d+")
+
+
+def is_compiled(name: str) -> bool:
+    """Whether an op is what torch.compile puts around compiled code."""
+    return bool(_GRAPH.match(name) or _REGION.match(name))
 
 
 def said(name: str) -> str:
@@ -28,7 +33,7 @@ def said(name: str) -> str:
 
 def culprit(name: str) -> str:
     """A call, an op or a word of its own, as it stands; what torch.compile names by a hash, not."""
-    return "compiled graph" if _GRAPH.match(name) or _REGION.match(name) else name
+    return "compiled graph" if is_compiled(name) else name
 
 
 def chain(path: Iterable[str]) -> str:

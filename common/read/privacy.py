@@ -6,24 +6,29 @@ kernels those of a cache with the user's name in it; metadata holds whatever som
 A trace is scanned in the blocks in which it is read. Paths and e-mail addresses are looked for in
 all of it: each has a character that is rare in a trace, and looking for one character costs next to
 nothing. The rest has none, and is looked for where metadata stands, in the first block and at the
-end of the file; with `whole` everywhere, which takes about as long as reading.
+end of the file; with `whole` everywhere, by more rules (disclosures.py), for an upload.
 
 No finding holds what was found: an example is cut to what tells where to look.
 """
 
 import gzip
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .disclosures import disclosures, unescaped
+
 BLOCK = 1 << 20
 LONGEST = 512  # bytes of the longest thing to find, with what must stand around it
 FOOT = 1 << 16  # bytes of the file's end where metadata is looked for
+NEAR = 48  # bytes between what two rules find of one thing, at the most
 MOST = 1000  # of one kind that are counted
 PATHS = {"personal path", "path"}
 KINDS = (
-    "host name", "user name", "personal path", "path", "e-mail address", "IP address", "token",
+    "host name", "user name", "personal path", "path", "e-mail address", "IP address",
+    "hardware address", "token",
 )  # fmt: skip
 
 
@@ -54,7 +59,9 @@ _FILE = re.compile(
 _HOME = re.compile(
     rb"(/(?:home|Users|export/home)/)(?!Shared/)[^/]|(/root/)|(/tmp/torchinductor_)[^/]"
 )
-_WINDOWS = re.compile(rb'(?<![A-Za-z0-9])([A-Za-z]):(\\{1,2})(Users\2)?[^"/:;,()<>|*?\s]{1,200}')
+_WINDOWS = re.compile(
+    rb'(?<![A-Za-z0-9])([A-Za-z]):(\\{1,2})((?i:Users)\2)?[^"/:;,()<>|*?\s]{1,200}'
+)
 _MAIL = re.compile(
     rb"(?<![\w.+-])[A-Za-z0-9.+_-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,12}(?![\w(])"
 )
@@ -82,7 +89,8 @@ _TOKEN_STARTS = (
 _LOGIN = re.compile(rb"(?<=://)[^/\s\"@:\\]{1,80}:[^/\s\"@\\]{1,200}(?=@)")
 _KEY = re.compile(rb'.*"([^"\\]{1,80})"\s*:\s*\[?\s*"', re.S)
 
-Match = tuple[int, str, str, int]  # where it begins, kind, example, where its string goes on
+# Where it begins, kind, example, where its string goes on; where several rules look, its rule.
+Match = tuple[int, str, str, int] | tuple[int, str, str, int, str]
 
 
 class Scan:
@@ -92,7 +100,9 @@ class Scan:
         self._whole = whole
         self.size = 0
         self._rest = b""  # of what was given, the end
-        self._done = dict.fromkeys((_rare, _other), 0)  # bytes that each has searched
+        self._finders = (_every,) if whole else (_rare, _other)
+        self._last: dict[str, tuple[int, str]] = {}  # by kind: where, and by which rule
+        self._done = dict.fromkeys(self._finders, 0)  # bytes that each has searched
         self._found: dict[str, Finding] = {}
         self._full: set[str] = set()
 
@@ -100,13 +110,13 @@ class Scan:
         data = self._rest + block
         first = not self.size
         self.size += len(block)
-        for find in (_rare, _other) if self._whole or first else (_rare,):
+        for find in self._finders if self._whole or first else (_rare,):
             self._search(find, data, self.size - LONGEST)
         self._rest = data[-FOOT:]
 
     def found(self) -> tuple[Finding, ...]:
         """What was found; asked for at the end."""
-        for find in (_rare, _other):
+        for find in self._finders:
             self._search(find, self._rest, self.size)
         return tuple(self._found[kind] for kind in KINDS if kind in self._found)
 
@@ -118,9 +128,16 @@ class Scan:
         self._done[find] = max(self._done[find], until)
 
     def _count(self, matches: Iterator[Match], data: bytes, start: int, until: int) -> None:
-        for begin, kind, example, at in matches:
+        offset = self.size - len(data)
+        for begin, kind, example, at, *rule in matches:
             if kind in self._full or not start <= begin < until:
                 continue
+            if rule:
+                # What several rules find is one finding.
+                last, its = self._last.get(_sort(kind), (-NEAR, rule[0]))
+                if its != rule[0] and offset + begin - last < NEAR:
+                    continue
+                self._last[_sort(kind)] = offset + begin, rule[0]
             first = self._found.get(kind) or Finding(kind, 0, False, example, _key(data, at))
             count = first.count + 1
             self._found[kind] = replace(first, count=count, more=count >= MOST)
@@ -139,10 +156,12 @@ def scan(blocks: Iterable[bytes], whole: bool = True) -> tuple[Finding, ...]:
     return scanned.found()
 
 
-def scan_file(path: Path) -> tuple[Finding, ...]:
-    """All of a file, plain or gzip, and its name. Raises OSError or EOFError as reading does."""
-    name = scan([b'{"the file\'s name": "' + path.name.encode(errors="replace") + b'"}'])
-    return (*name, *scan(_blocks(path)))
+def scan_file(path: Path, name: str | None = None) -> tuple[Finding, ...]:
+    """All of a file, plain or gzip, and its name, or the one it had. Raises OSError or EOFError as
+    reading does."""
+    called = (name or path.name).encode(errors="replace")
+    of_name = scan([b'{"the file\'s name": "' + called + b'"}'])
+    return (*of_name, *scan(unescaped(_blocks(path))))
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
@@ -170,6 +189,23 @@ def _rare(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
     if data.find(b"@", start) >= 0 and b"://" in data and "token" not in full:
         for match in _LOGIN.finditer(data, start):
             yield match.start(), "token", "://…:…@", match.start()
+
+
+def _every(data: bytes, start: int, full: set[str]) -> Iterator[Match]:
+    """What any rule finds, in order, each with its rule. What those that tell most find is not
+    told again."""
+    found = [(*match, "") for find in (_rare, _other) for match in find(data, start, full)]
+    told = {sort: sorted(m[0] for m in found if _sort(m[1]) == sort) for sort in {"path", *KINDS}}
+    for rule, match in disclosures(data, start, full):
+        near = told[_sort(match[1])]
+        at = bisect_left(near, match[0] - NEAR)
+        if at == len(near) or near[at] > match[0] + NEAR:
+            found.append((*match, rule))
+    yield from sorted(found, key=lambda match: match[0])
+
+
+def _sort(kind: str) -> str:
+    return "path" if kind in PATHS else kind
 
 
 def _paths(data: bytes, start: int) -> Iterator[Match]:

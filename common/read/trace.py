@@ -742,6 +742,7 @@ class _Events:
         self.process: Any = None  # whose part this is; None where none has begun
         self._latest: Any = None  # of _processes
         self._mixed = False  # not every process has a part of its own
+        self._graphs: set[int | None] = set()  # ids of launches of CUDA graphs
         self._part = 0  # of the GPU events the first one of the part that has begun
         self._in_order, self._last = True, 0  # whether all is in order of time, so far
 
@@ -856,7 +857,7 @@ class _Events:
             _durations(calls),
             self._threads_of(calls),
             self._shared([one.correlation for one in args]),
-            self._shared([_external(one) for one in args]),
+            self._shared([one.external or _external(one) for one in args]),
         )
 
     def _add_gpu(self, gpu: list[_UsualEvent], starts: list[int]) -> None:
@@ -889,7 +890,7 @@ class _Events:
             map(once, memory, memory),
             [one.occupancy for one in args],
             map(once, sizes, sizes),
-            self._shared([_external(one) for one in args]),
+            self._shared([one.external or _external(one) for one in args]),
             [None if one.collective is None else _collective(one, self.once) for one in args],
             [None if one.graph_node is None else _text(one.region) for one in args],
         )
@@ -1178,6 +1179,7 @@ class _Events:
         self._shape_ops()
         nodes = tuple(self._nodes())
         self._judge_zeros()
+        self._graphs = {call.correlation for call in self.calls if call.launches_graph}
         if self._old:
             raise UserError(
                 f"{shown(path)}: unsupported old Kineto schema (categories Operator, Runtime, "
@@ -1224,9 +1226,16 @@ class _Events:
 
     def _strangers(self) -> bool:
         """Whether a part of GPU events alone repeats the ids of the only process that has CPU
-        events: then it is another process's."""
-        nameless = {event.correlation for event in self.gpu if event.process is None} - {None}
-        if not any(e.process is not None and e.correlation in nameless for e in self.gpu):
+        events: then it is another process's. A CUDA graph's kernels carry one id on one GPU."""
+        devices: dict[int | None, set] = defaultdict(set)  # by id, of those that have a process
+        for event in self.gpu:
+            if event.process is not None:
+                devices[event.correlation].add(event.device)
+        if not any(
+            event.correlation not in self._graphs or event.device not in devices[event.correlation]
+            for event in self.gpu
+            if event.process is None and event.correlation in devices and event.correlation
+        ):
             return False
         for number, event in enumerate(self.gpu):
             if event.process is None:

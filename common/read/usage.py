@@ -102,9 +102,9 @@ class _Sums:
     def __init__(self) -> None:
         self._whole = self._busy = self._events = 0
         self._causes: list[int | None] = [0, 0, 0]
-        self._times = dict.fromkeys(
-            ("kernels", "copies", "communication", "Tensor Cores", "cores unknown"), 0
-        )
+        self._kernels: dict[str, int] = {}  # by name
+        self._copies = 0
+        self._communicates, self._judged = False, 0  # any kernel, of so many names
         self._exposed = self._overlapped = 0
         self._by: dict[str, Stretches] = {}
 
@@ -112,11 +112,10 @@ class _Sums:
         """The events of one GPU."""
         if len(events) > 1:
             events.sort(key=_start)
-        times = self._times
+        kernels = self._kernels
         first = until = _start(events[0])
         busy = 0
         gaps: list[Gap] = []
-        talk: list[tuple[int, int]] = []
         for one in events:
             event = one.event
             start, duration = event.start or 0, event.duration or 0
@@ -126,28 +125,29 @@ class _Sums:
             if end > until:
                 busy += end - (start if start > until else until)
                 until = end
-            if event.sort != "kernel":
-                times["copies"] += duration
-                continue
-            times["kernels"] += duration
-            if share := _share(event.name):
-                times[share] += duration
-                if share == "communication":
-                    talk.append((start, end))
+            if event.sort == "kernel":
+                kernels[event.name] = kernels.get(event.name, 0) + duration
+            else:
+                self._copies += duration
         self._events += len(events)
         self._whole += until - first
         self._busy += busy
-        if talk:
-            others = [
-                (one.event.start or 0, one.event.end or 0)
-                for one in events
-                if one.event.sort == "kernel" and _share(one.event.name) != "communication"
-            ]
-            exposed, overlapped = _exposed(talk, others)
-            self._exposed += exposed
-            self._overlapped += overlapped
+        if len(kernels) > self._judged:
+            self._judged = len(kernels)
+            self._communicates = any(_share(name) == "communication" for name in kernels)
+        if self._communicates:
+            self._add_exposed([one.event for one in events if one.event.sort == "kernel"])
         if gaps:
             self._blame(gaps, culprits)
+
+    def _add_exposed(self, kernels: list[GpuEvent]) -> None:
+        spans: tuple[list[tuple[int, int]], list[tuple[int, int]]] = [], []
+        for event in kernels:
+            others = _share(event.name) != "communication"
+            spans[others].append((event.start or 0, event.end or 0))
+        exposed, overlapped = _exposed(*spans)
+        self._exposed += exposed
+        self._overlapped += overlapped
 
     def _blame(self, gaps: list[Gap], culprits: "Culprits") -> None:
         *causes, by = culprits.of(gaps)
@@ -160,7 +160,11 @@ class _Sums:
             )
 
     def usage(self) -> Usage:
-        times, (launch_bound, waiting, unknown) = self._times, self._causes
+        launch_bound, waiting, unknown = self._causes
+        times: dict[str | None, int] = defaultdict(int)
+        for name, ns in self._kernels.items():
+            times[_share(name)] += ns
+        kernels = sum(self._kernels.values())
         return Usage(
             events=self._events,
             span=self._whole,
@@ -168,11 +172,11 @@ class _Sums:
             launch_bound=launch_bound,
             waiting=waiting,
             idle_unknown=unknown or 0,
-            work=times["kernels"] + times["copies"],
-            kernels=times["kernels"],
+            work=kernels + self._copies,
+            kernels=kernels,
             tensor_cores=times["Tensor Cores"],
             cores_unknown=times["cores unknown"],
-            copies=times["copies"],
+            copies=self._copies,
             communication=times["communication"],
             exposed=self._exposed,
             overlapped=self._overlapped,

@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from ..cli import UserError, note, put, shown
+from ..cli import UserError, note, put, scratch, shown
 from ..story import METADATA_KEY, Device, Steps, Story, Unrecorded, Versions, as_builtins
 from .workload import (
     TOLERANCE,
@@ -54,7 +54,7 @@ class Subject:
 
     title: str
     label: str  # of the range around a forward
-    stores_scores: bool = False
+    stores_scores: bool | float = False  # or how many score matrices exist at once
     cuda_only: bool = False
     layout: Literal["bhsd", "bshd"] = "bhsd"  # of q, k, v: [batch, heads, seq, head_dim], or …
     configuration: Callable[[Workload], str | None] | None = None
@@ -121,6 +121,9 @@ def record(
     progress("writing trace and table")
     on_gpu = workload.device == "cuda"
     averages = profiler.key_averages()
+    if options.compile:
+        ran = sum(row.count for row in averages if row.key.startswith("Torch-Compiled Region"))
+        _require_compiled(who, workload, ran, options.active)
     by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
     table = averages.table(sort_by=by, row_limit=-1, max_name_column_width=100)
     # Compiled, the choice is the compiler's, and it does not tell.
@@ -145,15 +148,42 @@ def record(
     )
     made = Recording(folder / f"{name}.json", folder / f"{name}.txt", _top(averages, by, on_gpu))
     with _disk_errors(folder):
-        with tempfile.TemporaryDirectory(prefix=".recording-", dir=folder) as scratch:
-            raw = Path(scratch) / "raw.json"
+        with scratch() as away:  # what the profiler writes names the host: not where one may share
+            raw = away / "raw.json"
             profiler.export_chrome_trace(str(raw))
             trace = with_story(raw.read_bytes() if raw.exists() else b"", as_builtins(story))
-        if made.trace.exists():
-            when = datetime.fromtimestamp(made.trace.stat().st_mtime)
-            note(f"{shown(made.trace)} of {when:%Y-%m-%d %H:%M} is replaced")
+        replaced = _replaced(made)
         put({made.trace: trace, made.table: table.encode()})
+    for line in replaced:
+        note(line)
     return made
+
+
+def _replaced(made: Recording) -> list[str]:
+    """What a recording takes the place of: a trace, its table with it, or a table alone."""
+    for path in (made.trace, made.table):
+        if path.exists():
+            when = datetime.fromtimestamp(path.stat().st_mtime)
+            return [f"{shown(path)} of {when:%Y-%m-%d %H:%M} is replaced"]
+    return []
+
+
+def _require_compiled(who: str, workload: Workload, ran: int, active: int) -> None:
+    """Raise UserError unless compiled code ran in every recorded forward: what torch.compile leaves
+    eager, it leaves so without a word."""
+    if ran >= active:
+        return
+    dynamo = torch._dynamo.config
+    if os.environ.get("TORCH_COMPILE_DISABLE", "0") != "0" or dynamo.disable:
+        why = "TORCH_COMPILE_DISABLE turns torch.compile off"
+    elif dynamo.suppress_errors:
+        why = "compiling failed, and TORCHDYNAMO_SUPPRESS_ERRORS hides why; run without it"
+    else:
+        why = "torch.compile left it as it is"
+    some = "no" if not ran else "not every"
+    raise UserError(
+        f"--compile {who} {workload}: {some} forward ran compiled code: {why}; not recorded"
+    )
 
 
 def laid_out(
@@ -265,7 +295,7 @@ def _peak_bytes(forward: Attention, *inputs: torch.Tensor) -> int | None:
 
 
 @contextlib.contextmanager
-def explained(variant: str, workload: Workload, stores_scores: bool) -> Iterator[None]:
+def explained(variant: str, workload: Workload, stores_scores: bool | float) -> Iterator[None]:
     """Turn torch's refusals into one line. Why a pinned backend refuses stands only in warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -292,7 +322,7 @@ def _refusals(messages: Iterator[str]) -> Iterator[str]:
             yield text.rstrip(".")
 
 
-def _out_of_memory(variant: str, workload: Workload, stores_scores: bool) -> str:
+def _out_of_memory(variant: str, workload: Workload, stores_scores: bool | float) -> str:
     if stores_scores:
         return f"{scores_too_large(workload, variant)} and more beside them; {WAY_OUT}"
     return (

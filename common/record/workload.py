@@ -3,9 +3,10 @@
 Every variant gets the same q, k and v: identical inputs are the control of the experiment.
 """
 
+import contextlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -159,14 +160,20 @@ def why_no_kernels(capability: tuple[int, int], built: list[str], name: str) -> 
     )
 
 
-def require_memory(workload: Workload, variant: str, stores_scores: bool) -> None:
+# Score matrices, in the inputs' dtype, that exist at once where they are stored: the peak measured
+# for naive attention (torch 2.15, CPU: 1.94; torch 2.11, H200: 2.0).
+STORED = 1.94
+
+
+def require_memory(workload: Workload, variant: str, stores_scores: bool | float) -> None:
     """Raise UserError when the tensors that must exist at once cannot fit: better said before
-    trying, and on the CPU there is no second chance."""
+    trying, and on the CPU there is no second chance. `stores_scores`: whether, or how often."""
     free, where = free_bytes(workload.device)
+    times = STORED if stores_scores is True else stores_scores
     size = TORCH_DTYPES[workload.dtype].itemsize
     inputs = 4 * workload.batch * workload.heads * workload.seq * workload.head_dim * size
-    if stores_scores and workload.score_bytes + inputs > free:
-        raise UserError(f"{scores_too_large(workload, variant)}, and {where}; {WAY_OUT}")
+    if times and times * workload.score_bytes + inputs > free:
+        raise UserError(f"{scores_too_large(workload, variant, times)}, and {where}; {WAY_OUT}")
     if inputs > free:
         raise UserError(
             f"q, k, v and the output of {workload} need {gib(inputs)}, {where}: "
@@ -177,11 +184,12 @@ def require_memory(workload: Workload, variant: str, stores_scores: bool) -> Non
 WAY_OUT = "use a shorter --seq, or 04_c with --backend flash, which never stores them"
 
 
-def scores_too_large(workload: Workload, variant: str) -> str:
+def scores_too_large(workload: Workload, variant: str, times: float = 1) -> str:
     size = TORCH_DTYPES[workload.dtype].itemsize
+    more = f", and {times:g} times that at once" if times != 1 else ""
     return (
         f"out of memory: {variant} needs {gib(workload.score_bytes)} for the scores of {workload} "
-        f"(batch x heads x seq^2 x {size} bytes)"
+        f"(batch x heads x seq^2 x {size} bytes){more}"
     )
 
 
@@ -195,6 +203,52 @@ def free_bytes(device: str) -> tuple[int, str]:
 
 
 def _free_ram() -> int:
+    """What the machine has, or what the container may have of it, where that is less."""
+    return min([_free_of_machine(), *_free_of_container()])
+
+
+def _free_of_container(
+    told: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """Bytes left under each limit of memory that this process is under, of cgroup v2 and v1.
+
+    Source: the kernel's admin-guide/cgroup-v2 and cgroup-v1/memory. File pages that nobody uses
+    count as used there, and are given back when they are needed.
+    """
+    try:
+        lines = told.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        number, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        if number == "0" and not controllers:
+            base, names = root, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            base = root / "memory"
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+        else:
+            continue
+        # Inside a container its own group is the root, whatever the path outside.
+        place = base / path.lstrip("/")
+        groups = [one for one in (place, *place.parents) if one == base or base in one.parents]
+        for group in groups:
+            if (left := _left_in(group, *names)) is not None:
+                yield left
+
+
+def _left_in(group: Path, most: str, used: str, unused: str) -> int | None:
+    try:
+        limit, use = (int((group / name).read_text()) for name in (most, used))
+    except (OSError, ValueError):  # not there, or "max"
+        return None
+    given_back = 0
+    with contextlib.suppress(OSError, ValueError):
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        given_back = int(stat.get(unused, 0))
+    return max(0, limit - use + given_back)
+
+
+def _free_of_machine() -> int:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -207,7 +261,7 @@ def _free_ram() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def gib(count: int) -> str:
+def gib(count: float) -> str:
     return f"{count / 2**30:.1f} GiB"
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from ..cli import shown, visible
@@ -27,10 +28,16 @@ from .warnings import survey_warnings, trust, warnings
 from .words import by_time
 from .worth import in_words
 
+PARTS = 1 << 14  # of JSON that are printed at once
+
 
 def print_json(found: dict) -> None:
-    # JSON's own escapes are what `visible` writes: no name can write to a terminal.
-    print(visible(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)))
+    # JSON's own escapes are what `visible` writes: no name can write to a terminal. A part at a
+    # time: as one text it may take far more memory than what it says.
+    parts = json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(found)
+    while text := "".join(islice(parts, PARTS)):
+        print("\n".join(visible(line, None) for line in text.split("\n")), end="")
+    print()
 
 
 @in_english
@@ -86,6 +93,7 @@ def as_json(compared: Compared) -> dict:
         found["guess"] = [
             {"guess": pair.guess, "seen": pair.row.kind if pair.row else None}
             for pair in compared.pairs
+            for _ in range(pair.words if pair.guess else 1)
         ]
     if score := compared.score:
         found["guess_score"] = {

@@ -86,7 +86,7 @@ def page(
         ),
         *(_sweep(one, refused) for one in measured),
         "</main><footer>",
-        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups).split("\n"), more] if line),
+        *(f"<p>{_text(line)}</p>" for line in [*tables.footnote(groups), more] if line),
         f"<p>{_link(GUIDE, say('The guide'), place)} "
         + _text(
             say(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -186,11 +186,14 @@ def picture(
     if any(bounds):
         table.add_column("bound by", no_wrap=True)
     table.add_column("launched by" if seen.on_gpu else "called by")  # the one that may wrap
-    whole = total(pair.row.ns for pair in pairs if pair.row)
+    # No share of what compiled code took without a trace of it.
+    whole = None if seen.hides_compiled else total(pair.row.ns for pair in pairs if pair.row)
+    gone = "– not visible" if seen.hides_compiled else "− did not come"
     for pair, bound in zip(pairs, bounds, strict=True):
-        guess = [pair.guess or "  –"] if guessed else []
+        times = f" ×{pair.words}" if pair.guess and pair.words > 1 else ""
+        guess = [f"{pair.guess}{times}" if pair.guess else "  –"] if guessed else []
         if pair.row is None:
-            table.add_row(*guess, "− did not come", style="yellow")
+            table.add_row(*guess, gone, style="yellow")
             continue
         row = pair.row
         extra = guessed and pair.guess is None
@@ -255,10 +258,14 @@ def mismatches(
             lines.append(Text(f"  {kind} — {why}"))
     if missing:
         which = f"{plural(len(missing), 'step')} {'you guessed' if own else 'expected'}"
-        lines.append(Text(f"\n{which} did not come", "bold"))
+        verb = "are" if len(missing) > 1 else "is"
+        what = f"{verb} not visible" if seen.hides_compiled else "did not come"
+        lines.append(Text(f"\n{which} {what}", "bold"))
         for kind, count in Counter(missing).items():
             times = f" ×{count}" if count > 1 else ""
             why = reasons.get(f"-{kind}") or _where_it_went(kind, pairs)
+            if seen.hides_compiled:
+                why = "compiled C++ may have done it, and leaves no event on the CPU"
             lines.append(Text(f"  {kind}{times} — {why}"))
     return lines
 
@@ -286,12 +293,12 @@ def answers(claims: Answered) -> Table:
     table.add_column()
     for (claim, answer), following in zip_longest(claims, claims[1:]):
         mark, colour = MARKS[answer.verdict]
-        words = Text(claim.sentence)
+        words = [Text(claim.sentence)]
         if not following or following[1] != answer:  # the same of several is said once, below them
-            words.append(f"\n{answer.evidence}", "dim")
+            words.append(Text(answer.evidence, "dim"))
         if answer.verdict == "no" and claim.otherwise:
-            words.append(f"\n{claim.otherwise}")
-        table.add_row(Text(f"  {mark:3}", colour), words)
+            words.append(Text(claim.otherwise))
+        table.add_row(Text(f"  {mark:3}", colour), Group(*words))
     return table
 
 
@@ -300,7 +307,8 @@ def answers(claims: Answered) -> Table:
 
 def show_difference(out: Console, a: Observation, b: Observation, every_step: bool = False) -> None:
     """Two recordings side by side, step by step; loops folded, unless `every_step` is asked for."""
-    print_plain(out, Text(f"A  {headline(a)}\nB  {headline(b)}\n", "bold"))
+    print_plain(out, Text(f"A  {headline(a)}", "bold"))
+    print_plain(out, Text(f"B  {headline(b)}\n", "bold"))
     whole = [x.gpu_ns if x.on_gpu else x.cpu_ns for x in (a, b)]
     found = differences(a, b)
     if len(found) > FEW_ROWS:
@@ -312,7 +320,8 @@ def show_difference(out: Console, a: Observation, b: Observation, every_step: bo
             title = "\n{}'s CUDA graph, with the ops of {}\n".format(*names)
             print_plain(out, Text(title, "bold"))
             _show_graph(out, graph, eager)
-    print_plain(out, Text(f"\nA  {sums(a)}\nB  {sums(b)}"))
+    print_plain(out, Text(f"\nA  {sums(a)}"))
+    print_plain(out, Text(f"B  {sums(b)}"))
     for name, seen in (("A", a), ("B", b)):
         for text in warnings(seen):
             print_plain(out, Text(f"warning: {name}: {text}", "yellow"))
@@ -428,7 +437,7 @@ def show_files(
     ]
     print_plain(out)
     for name, text in lines:
-        out.print(Text(f"{name:6} {visible(text)}"), soft_wrap=True)
+        out.print(Text(f"{name:6} {visible(text, None)}"), soft_wrap=True)
 
 
 def show_link(out: Console, link: str) -> None:

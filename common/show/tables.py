@@ -36,7 +36,9 @@ def show_groups(out: Console, groups: Sequence[Group], more: Sequence[int] = ())
         show_table(
             out, *glance_table(one), [in_words(worth_seeing(variant)) for variant in one.variants]
         )
-    print_plain(out, Text(f"\n{footnote(groups)}"))
+    print_plain(out)
+    for line in footnote(groups):
+        print_plain(out, Text(line))
     if more:
         print_plain(out, Text(more_lengths(more)))
 
@@ -93,7 +95,7 @@ def _published(variant: Variant) -> str:
     return f"{told.gpu_events} · {duration(told.gpu_us * 1e3) if told.gpu_us else '–'}"
 
 
-def footnote(groups: Sequence[Group]) -> str:
+def footnote(groups: Sequence[Group]) -> list[str]:
     """What the columns count."""
     said = [
         say("÷ naive: time over naive's in the same table; GPU time where there is a GPU."),
@@ -126,7 +128,7 @@ def footnote(groups: Sequence[Group]) -> str:
         )
     if on_gpus:
         said.append(say("Peak MiB: memory of a forward at its peak, over its inputs."))
-    return "\n".join(said)
+    return said
 
 
 def show_sweeps(out: Console, measured: Sequence[Sweep], refused: dict[Refused, str]) -> None:

@@ -4,13 +4,24 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from ..cli import visible
 
 WIDTH = 100
+GAP = 2  # blanks between two columns
+LEAST_WORDS = 12  # characters of a column of words that still say something
+# Columns in the order in which they give way where there is no room, by their heads.
+GIVES_WAY = (
+    "in B", "what ran in A", "ranks", "of", "longest", "share", "bound by", "of idle", "elements",
+    "kernel",
+    "op", "times", "own thread", "any running", "which is", "calls", "÷ cuDNN", "min … max",
+    "its backward", "autograd", "self CPU", "CPU", "launched by", "called by",
+    "launched by, in the eager recording", "B − A",
+)  # fmt: skip
+CELL = 300  # characters of a stranger's text in a cell of a table
 
 
 def console() -> Console:
@@ -23,27 +34,79 @@ def console() -> Console:
 
 def print_plain(out: Console, what: Table | Text | str = "") -> None:
     """Print without the blanks that pad a table's last column or end a wrapped line; names of a
-    stranger's file cannot write to the terminal."""
-    _make_visible(what)
+    stranger's file cannot write to the terminal.
+
+    A text is a line. A line break before or behind it is layout, one inside it a stranger's.
+    """
+    if isinstance(what, Text):
+        _make_visible(what)
+    elif isinstance(what, Table):
+        for column in what.columns:
+            column._cells[:] = [_visible_cell(cell) for cell in column._cells]
+        _fit(what, out.width)
     with out.capture() as captured:
         out.print(what)
     for line in captured.get().split("\n")[:-1]:
         print(line.rstrip(), file=out.file)
 
 
-def _make_visible(what: Table | Text | str) -> None:
-    if isinstance(what, Text):
-        what.plain = visible(what.plain)
-    elif isinstance(what, Table):
-        for column in what.columns:
-            column._cells[:] = [_visible_cell(cell) for cell in column._cells]
+def _fit(table: Table, width: int) -> None:
+    """Give each column its room: words give way where there is too little, then whole columns, the
+    least worth first; a number is never cut."""
+    needed = [_needed(column) for column in table.columns]
+    least = [
+        need if column.justify == "right" else min(need, LEAST_WORDS)
+        for column, need in zip(table.columns, needed, strict=True)
+    ]
+
+    def room() -> int:
+        return width - sum(least) - GAP * (len(least) - 1)
+
+    if width - sum(needed) - GAP * (len(needed) - 1) >= 0:
+        return
+    for head in GIVES_WAY:
+        for number in range(len(least) - 1, 0, -1):
+            if room() < 0 and len(least) > 2 and str(table.columns[number].header) == head:
+                del table.columns[number], needed[number], least[number]
+    for number, column in enumerate(table.columns):
+        column._index = number  # where it looks for its cells
+    # Names whole, then what may wrap.
+    for wraps in (False, True):
+        for number, column in enumerate(table.columns):
+            if bool(column.no_wrap) is not wraps:
+                least[number] += max(0, min(needed[number] - least[number], room()))
+    for column, characters in zip(table.columns, least, strict=True):
+        column.width = characters
+        column.max_width = None
+
+
+def _needed(column: Column) -> int:
+    """Characters of a column's longest line; its head may stand on several, a word on each."""
+    lines = [len(word) for word in str(column.header).split()]
+    for cell in column._cells:
+        parts = cell.renderables if isinstance(cell, Group) else [cell]
+        lines += [cell_len(str(part)) for part in parts]
+    if column.justify == "right" or column.no_wrap:  # its head is a line
+        lines.append(len(str(column.header)))
+    needed = max(lines, default=0)
+    needed = max(needed, column.min_width or 0)
+    return min(needed, column.max_width) if column.max_width else needed
+
+
+def _make_visible(text: Text) -> None:
+    plain = text.plain
+    before, behind = plain[:1] == "\n", len(plain) > 1 and plain[-1] == "\n"
+    inside = visible(plain[before : len(plain) - behind])
+    text.plain = "\n" * before + inside + "\n" * behind
 
 
 def _visible_cell(cell: RenderableType) -> RenderableType:
+    if isinstance(cell, Group):  # of lines, each with its own
+        return Group(*map(_visible_cell, cell.renderables))
     if isinstance(cell, Text):
-        _make_visible(cell)
+        cell.plain = visible(cell.plain, CELL)
         return cell
-    return visible(cell) if isinstance(cell, str) else cell
+    return visible(cell, CELL) if isinstance(cell, str) else cell
 
 
 def show_columns(
@@ -129,6 +192,7 @@ def show_table(
     below: Sequence[str] = (),
 ) -> None:
     """Aligned, with a line of words below each; folded where there is no room."""
+    lines = [[visible(cell, CELL) for cell in line] for line in lines]
     # A head may stand on several lines; they end where the numbers begin.
     parts = [head.split("\n") for head in heads]
     height = max(map(len, parts))

@@ -48,6 +48,7 @@ SENTENCES = {
     "path": "đường dẫn",
     "e-mail address": "địa chỉ e-mail",
     "IP address": "địa chỉ IP",
+    "hardware address": "địa chỉ phần cứng",
     "token": "token",
     "the first ": "cái đầu ",
     'in "{key}": ': 'ở "{key}": ',
@@ -114,6 +115,9 @@ SENTENCES = {
         "các matmul đọc {types}, không dùng Tensor Core"
     ),
     "builds the mask in every call": "dựng lại mặt nạ nhân quả trong mỗi lời gọi",
+    "compiled C++ leaves no event on the CPU": (
+        "mã C++ đã biên dịch không để lại sự kiện nào trên CPU"
+    ),
     "one compiled kernel does {ops}": "một kernel hợp nhất (đã biên dịch) làm {ops}",
     "{kind} takes most, {share} of GPU time": "{kind} lâu nhất, {share} thời gian GPU",
     "{kind} takes most, {share} of op time": "{kind} lâu nhất, {share} thời gian các op",
@@ -349,6 +353,15 @@ SENTENCES = {
     ),
     "the forwards differ: steps and times are those of the first": (
         "các forward khác nhau: các bước và thời gian là của forward đầu"
+    ),
+    "compiled C++ leaves no event on the CPU: what it did is no step here, and in no time but the "
+    "forward's (TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 records it)": (
+        "mã C++ đã biên dịch không để lại sự kiện nào trên CPU: việc nó làm không là bước nào ở "
+        "đây, và chỉ nằm trong thời gian của forward "
+        "(TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 thì ghi lại)"
+    ),
+    "recorded as compiled, and no compiled code ran: this is eager": (
+        "ghi là compile, mà không có mã đã biên dịch nào chạy: đây là eager"
     ),
     "no fused kernel served this shape; math materialises the score matrix": (
         "không kernel hợp nhất nào nhận shape này; math dựng cả ma trận score trong bộ nhớ"

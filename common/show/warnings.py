@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..cli import named
 from ..read.linked import Linked
 from ..read.observe import Observation
 from ..read.survey import Survey
@@ -84,7 +85,7 @@ def warnings(seen: Observation) -> list[str]:
                 "starts one; {launches} has no kernel; {how}",
                 correlation=call.correlation,
                 count=count,
-                call=call.name,
+                call=named(call.name),
                 launches=without,
                 how=how,
             )
@@ -182,6 +183,15 @@ def warnings(seen: Observation) -> list[str]:
         )
     if not seen.alike:
         said.append(say("the forwards differ: steps and times are those of the first"))
+    if seen.hides_compiled:
+        said.append(
+            say(
+                "compiled C++ leaves no event on the CPU: what it did is no step here, and in no "
+                "time but the forward's (TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 records it)"
+            )
+        )
+    if seen.story and seen.story.compiled and seen.forwards and not seen.compiled:
+        said.append(say("recorded as compiled, and no compiled code ran: this is eager"))
     asked, ran = seen.story and seen.story.variant, seen.backend
     if asked == "auto" and ran == "math":
         said.append(say("no fused kernel served this shape; math materialises the score matrix"))

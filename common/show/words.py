@@ -7,6 +7,7 @@ from ..cli import shown
 from ..compare.rows import Row
 from ..read.kernel_names import brief
 from ..read.observe import Observation
+from ..read.op_names import said
 from ..read.privacy import Finding
 from ..read.usage import Stretches, Usage
 from ..story import Conditions
@@ -77,6 +78,7 @@ def plural_of(word: str) -> str:
         "launch": "launches",
         "e-mail address": "e-mail addresses",
         "IP address": "IP addresses",
+        "hardware address": "hardware addresses",
     }.get(word, word + "s")
 
 
@@ -145,7 +147,7 @@ def what_ran(row: Row) -> str:
     """The kernel in a few words."""
     main = row.main
     if main.kernel is None:
-        name = main.name.removeprefix("aten::")
+        name = said(main.name) or main.name
         return name if len(name) <= 30 else f"{name[:29]}…"
     kernels = sum(step.sort == "kernel" for step in row.steps)
     if row.op:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ..compare.worth import (
+    CompiledHidden,
     Copies,
     CopiesGone,
     CoresUnused,
@@ -57,6 +58,8 @@ def _said(sight: Sight) -> str:
             return say("builds the mask in every call")
         case Fused(ops):
             return say("one compiled kernel does {ops}", ops=_all(ops))
+        case CompiledHidden():
+            return say("compiled C++ leaves no event on the CPU")
         case Slowest(kind, share, on_gpu):
             return say(
                 "{kind} takes most, {share} of GPU time"

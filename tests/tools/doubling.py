@@ -10,6 +10,7 @@ ratios. Ends with exit code 1 where a ratio is above 2.3 (and the time long enou
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -138,11 +139,36 @@ def names(n: int) -> bytes:
     return _file(_region(0, 10 * n), *steps)
 
 
+def _mixed(n: int, seed: int) -> bytes:
+    """Steps of several kinds, in an order of chance."""
+    rng, events = random.Random(seed), _steps(n)
+    for op in events[::3]:
+        op["name"] = rng.choice(("aten::mul", "aten::add", "aten::div", "aten::exp"))
+    return _file(_region(0, 10 * n), *events)
+
+
+def two_recordings(n: int) -> bytes:
+    return _mixed(n, 0)
+
+
+def other(n: int) -> bytes:
+    return _mixed(n, 1)
+
+
+def nested_launches(n: int) -> bytes:
+    """As many ops around as there are launches inside."""
+    around = [_timed("cpu_op", "aten::f", i / 1000, 20 * n - i / 500) for i in range(n)]
+    inside = (_launched(i + 1, n + 10 * i) for i in range(n))
+    return _file(_region(0, 30 * n), *around, *(event for step in inside for event in step))
+
+
+BESIDE = "beside another"
 KINDS: dict[Callable[[int], bytes], str] = {
     one_region: "", many_regions: "", labels: "", nested_regions: "", nested_ops: "",
     equal_starts: "", threads: "", processes: "", cpu_only: "", names: "", halves: "",
     odd_arguments: "", empty_objects: "", empty_devices: "", nan: "", nan_unterminated: "",
-    surrogates: "", salvage: "--salvage", salvage_broken: "--salvage",
+    surrogates: "", salvage: "--salvage", salvage_broken: "--salvage", two_recordings: BESIDE,
+    nested_launches: "",
 }  # fmt: skip
 
 
@@ -186,7 +212,7 @@ def main() -> int:
     asked = parser.parse_args()
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
+        path, beside = Path(folder) / "trace.json", Path(folder) / "beside.json"
         path.write_bytes(_file(_region(0, 5)))
         base = cost(path, timeout=asked.timeout)
         if base is None:
@@ -197,7 +223,11 @@ def main() -> int:
             before, said = None, []
             for doubling in range(asked.doublings + 1):
                 _write(path, kind.__name__, asked.size << doubling)
-                spent = cost(path, option, "--json" * asked.json, timeout=asked.timeout)
+                options = [option, "--json" * asked.json]
+                if option == BESIDE:
+                    _write(beside, other.__name__, asked.size << doubling)
+                    options[0] = str(beside)
+                spent = cost(path, *options, timeout=asked.timeout)
                 if spent is None:
                     said.append(f"not done in {asked.timeout:g} s")
                     bad += 1
