@@ -8,6 +8,7 @@ from ..compare.gate import Gate, PartGrowth
 from ..read.kernel_names import brief, decode
 from ..read.repeats import Repeat
 from .as_json import us
+from .language import in_english
 from .modules import left_out
 from .steps import signed
 from .terminal import print_plain, show_columns
@@ -21,6 +22,7 @@ METRICS = {
 }
 
 
+@in_english
 def show_gate(out: Console, seen: Gate) -> None:
     for name, group in (("BASE", seen.base), ("NEW", seen.new)):
         print_plain(out, Text(f"{name:5} {_group(group)}", "bold"))
@@ -40,6 +42,7 @@ def show_gate(out: Console, seen: Gate) -> None:
 _LEFT = {"step", "which is", ""}
 
 
+@in_english
 def markdown(seen: Gate) -> str:
     """For a pull request."""
     mark = {"slower": "❌", "unclear": "⚠️", "not slower": "✅"}[seen.verdict]
@@ -130,6 +133,7 @@ def doubts(seen: Gate) -> list[str]:
     return said
 
 
+@in_english
 def gate_json(seen: Gate, top: int | None = None) -> dict:
     grown = seen.growth
     return {

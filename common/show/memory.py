@@ -9,6 +9,7 @@ from ..cli import UserError, shown
 from ..read.linked import Linked
 from ..read.memory import CPU, Holder, Memory, thinned
 from .as_json import us
+from .language import in_english
 from .modules import left_out
 from .terminal import print_plain, show_columns
 from .words import duration, percent, plural, size
@@ -29,6 +30,7 @@ def require_memory(linked: Linked, seen: Sequence[Memory]) -> None:
         )
 
 
+@in_english
 def show_memory(out: Console, linked: Linked, seen: Sequence[Memory]) -> None:
     """Of each device, the CPU only where there is no other. Raises UserError where there is
     none."""
@@ -112,6 +114,7 @@ def _show_holders(out: Console, seen: Memory, what: str, holders: Sequence[Holde
     show_columns(out, [head, "memory", "of peak", "blocks"], lines, {head})
 
 
+@in_english
 def memory_json(linked: Linked, seen: Sequence[Memory], top: int | None = None) -> dict:
     """For programs; `top` leaves out all but so many ops, labels, modules, and the curve.
 

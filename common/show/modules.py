@@ -1,4 +1,7 @@
-"""Where in somebody's code the GPU's time comes from: modules, and functions of their own."""
+"""Where in somebody's code the GPU's time comes from: modules, and functions of their own.
+
+In English alone so far, as memory, steps, ranks and the gate are.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +13,7 @@ from ..read.frames import MODULE
 from ..read.kernel_names import brief, decode
 from ..read.modules import Code, Dear, Folded, Module, folded
 from .as_json import us
+from .language import in_english
 from .terminal import print_plain, show_columns
 from .words import duration, percent, plural
 
@@ -18,6 +22,7 @@ FEW = 2  # functions that a kernel is launched from
 FLAG = "profile(…, with_stack=True)"
 
 
+@in_english
 def show_modules(out: Console, seen: Code) -> None:
     """Raises UserError where neither was recorded."""
     require_code(seen)
@@ -124,6 +129,7 @@ def _launched_from(dear: Dear) -> list[str]:
     return words
 
 
+@in_english
 def modules_json(seen: Code, top: int | None = None) -> dict:
     """For programs; `top` leaves out what is inside modules, and all but so many kernels.
 

@@ -5,6 +5,7 @@ from rich.text import Text
 
 from ..read.ranks import Job, Kind, Row, middle
 from .as_json import us
+from .language import in_english
 from .modules import left_out
 from .terminal import print_plain, show_columns
 from .words import FEW, duration, few, percent, plural, plural_of
@@ -14,6 +15,7 @@ WAITS = 8
 LISTED = 100  # waits in JSON
 
 
+@in_english
 def show_ranks(out: Console, seen: Job) -> None:
     told = f"{plural(len(seen.rows), 'rank')}"
     if seen.size is not None:
@@ -137,6 +139,7 @@ def warnings(seen: Job) -> list[str]:
     return said
 
 
+@in_english
 def ranks_json(seen: Job, top: int | None = None) -> dict:
     return {
         "ranks": [

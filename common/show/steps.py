@@ -8,6 +8,7 @@ from ..read.kernel_names import brief, decode
 from ..read.op_names import culprit
 from ..read.steps import Change, Outlier, Spread, Steps
 from .as_json import us
+from .language import in_english
 from .modules import left_out
 from .terminal import print_plain, show_columns
 from .words import duration, plural
@@ -26,6 +27,7 @@ def require_steps(seen: Steps) -> None:
         )
 
 
+@in_english
 def show_steps(out: Console, seen: Steps) -> None:
     """Raises UserError where there is none."""
     require_steps(seen)
@@ -89,6 +91,7 @@ def signed(ns: float) -> str:
     return f"{'−' if ns < 0 else '+'}{duration(abs(ns))}"
 
 
+@in_english
 def steps_json(seen: Steps, top: int | None = None) -> dict:
     """For programs. Raises UserError where there is no step."""
     require_steps(seen)
