@@ -414,8 +414,12 @@ class Observation:
 
     @cached_property
     def compiled(self) -> bool:
-        """Whether compiled code ran in a forward."""
-        return any(is_compiled(op.name) for forward in self.forwards for op in forward.ops)
+        """Whether compiled code ran in the recording."""
+        return any(map(is_compiled, self._op_names))
+
+    @cached_property
+    def _op_names(self) -> set[str]:
+        return {op.name for op in self.trace.ops}
 
     @cached_property
     def hides_compiled(self) -> bool:
@@ -423,7 +427,7 @@ class Observation:
         leaves none, unless its kernel profile is on."""
         if self.on_gpu or any(call.launches for call in self.trace.calls) or not self.compiled:
             return False
-        return not any(COMPILED_CPP.fullmatch(op.name) for op in self.ops)
+        return not any(map(COMPILED_CPP.fullmatch, self._op_names))
 
     def of(self, kind: str) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.kind == kind)
@@ -509,6 +513,7 @@ class _Maker:
         self._counts: dict[tuple[str, ...], Counter[str]] = {}
         self._undecided = linked.joined.undecided_calls | linked.placed.unknown
         self.counted: set[int] = set()
+        self._latest: tuple[object, tuple[Step, ...]] | None = None  # which ops, and their steps
 
     def forward(self, span: Span) -> Forward:
         linked = self._linked
@@ -520,15 +525,16 @@ class _Maker:
         for thread, interval in linked.services.workers(span):
             others += self._steps(thread, interval)[0]
         ops = partial(self._ops, span.thread, own)
-        steps = _in_gpu_order(steps) if linked.trace.gpu else _cpu_steps(ops())
+        on_gpu = bool(linked.trace.gpu)
+        its = tuple(_in_gpu_order(steps)) if on_gpu else self._cpu_steps(span.thread, own)
         return Forward(
             span=span,
             cpu_ns=end - start,
             launches=linked.joined.launches(self._counted_here(span, made)),
             made_ops=ops,
-            steps=tuple(steps),
-            counts=self._count(steps),
-            gpu_ns=None if undecided else time_of(steps),
+            steps=its,
+            counts=self._count(its),
+            gpu_ns=None if undecided else time_of(its),
             others=tuple(_in_gpu_order(others)),
             lost=sum([id(call) in self._lost for call in made]) if self._lost else 0,
             captured=sum([id(call) in linked.joined.captured for call in made])
@@ -553,6 +559,14 @@ class _Maker:
             return silent
         numbers = working.within(span.start, span.end or span.start)
         return silent + working.calls[numbers.start : numbers.stop]
+
+    def _cpu_steps(self, thread: Thread, interval: Interval) -> tuple[Step, ...]:
+        """Of the ops in an interval. Regions inside one another often hold the very same."""
+        spans = self._linked.lanes.ops.get(thread)
+        which = thread, spans.within(*interval) if spans else None
+        if self._latest is None or self._latest[0] != which:
+            self._latest = which, tuple(_cpu_steps(self._ops(thread, interval)))
+        return self._latest[1]
 
     def _ops(self, thread: Thread, interval: Interval) -> tuple[Op, ...]:
         """The ops that begin in an interval of a thread, parents before children."""

@@ -28,11 +28,12 @@ def works(steps: Sequence[Step], story: Story | None) -> dict[int, Work]:
     by_op: dict[int, list[Step]] = defaultdict(list)
     ops: dict[int, Op] = {}
     found: dict[int, Work] = {}
+    seen: dict[int, Op | None] = {}
     for step in steps:
         if step.gpu and step.gpu.sort != "kernel":
             if work := work_of_copy(step.gpu):
                 found[id(step)] = work
-        elif op := _worker(step.op):
+        elif op := _worker(step.op, seen):
             by_op[id(op)].append(step)
             ops[id(op)] = op
     for key, its in by_op.items():
@@ -45,22 +46,29 @@ def works(steps: Sequence[Step], story: Story | None) -> dict[int, Work]:
 
 def siblings(steps: Sequence[Step], known: Works) -> set[int]:
     """Steps, by id, that others of their op stand for."""
+    seen: dict[int, Op | None] = {}
+    workers = {id(step.op): _worker(step.op, seen) for step in steps}
     standing = {
         id(op)
         for step in steps
-        if id(step) in known and step.sort in ("kernel", "op") and (op := _worker(step.op))
+        if id(step) in known and step.sort in ("kernel", "op") and (op := workers[id(step.op)])
     }
     return {
         id(step)
         for step in steps
-        if id(step) not in known and (op := _worker(step.op)) and id(op) in standing
+        if id(step) not in known and (op := workers[id(step.op)]) and id(op) in standing
     }
 
 
-def _worker(op: Op | None) -> Op | None:
-    innermost = op
-    while op and not has_formula(op.name):
+def _worker(op: Op | None, seen: dict[int, Op | None]) -> Op | None:
+    """`seen` keeps what was found for each op on the way: they can be nested without end."""
+    innermost, way = op, []
+    while op and id(op) not in seen and not has_formula(op.name):
+        way.append(id(op))
         op = op.above
+    if op and id(op) in seen:
+        op = seen[id(op)]
+    seen.update(dict.fromkeys(way, op))
     # An op that only calls others is not what a kernel under another op did.
     return op if op is innermost or (op and op.name not in CALLS_OTHERS) else None
 

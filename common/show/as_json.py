@@ -28,6 +28,7 @@ from .warnings import survey_warnings, trust, warnings
 from .words import by_time
 from .worth import in_words
 
+MOST_OPS = 200  # on the way to a step
 PARTS = 1 << 14  # of JSON that are printed at once
 
 
@@ -223,6 +224,20 @@ def _parts_json(parts: Iterable[Folded[Row]]) -> list[dict]:
     return found
 
 
+def _ops(step: Step) -> list[str | None]:
+    """Their names from the outermost on; of a nest without end those nearest the launch, behind a
+    null for the others: each of a million launches may lie in a million of ops."""
+    trail = step.op.trail if step.op else None
+    names: list[str | None] = []
+    depth = step.op.depth + 1 if step.op else 0
+    while trail is not None and len(names) < min(depth, MOST_OPS):
+        names.append(trail.name)
+        trail = trail.above
+    if depth > MOST_OPS:
+        names.append(None)
+    return names[::-1]
+
+
 def step_json(step: Step, rates: Rates | None = None) -> dict:
     gpu, kernel, fits = step.gpu, step.kernel, step.residency
     return {
@@ -230,7 +245,7 @@ def step_json(step: Step, rates: Rates | None = None) -> dict:
         "name": step.name,
         "family": kernel.family if kernel else None,
         "tensor_cores": kernel.tensor_cores if kernel else None,
-        "ops": list(step.path),
+        "ops": _ops(step),
         "launch": step.call,
         "us": us(step.ns),
         "grid": list(gpu.grid) if gpu and gpu.grid else None,

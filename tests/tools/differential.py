@@ -207,6 +207,10 @@ def of_ranks(whole: dict, found: dict) -> list[str]:
         its = small_reader({"traceEvents": part})["cuda_sum_us"]
         total += its or 0
     ours = found["cuda_sum_us"]
+    # By chance a shuffled file of few events looks like ranks one behind the other. What then
+    # stands behind the other rank's events is told: without a launch in the file.
+    if ours is not None and ours < total and "without a launch" in " ".join(found["warnings"]):
+        return []
     if ours is not None and abs(ours - round(total, 3)) > 0.002:
         return [f"cuda_sum_us of {len(pids)} ranks: {ours}, not {total}"]
     return []
