@@ -173,16 +173,18 @@ def cut(blocks: Iterator[bytes], salvage: bool = False) -> Iterator[Piece]:
     head, rest = rest[:start], rest[start:]
     alone = b"{" not in head  # the format's other form: the events, and nothing around them
     yield Piece(start, head, b"", b"]" if alone else b"]}")
+    searched = 0  # bytes of the rest in which no event ends
     for block in blocks:
         rest += block
-        if cut := _last_cut(rest):
+        cut, searched = _last_cut(rest, searched), len(rest)
+        if cut:
             yield Piece(start, b"[", rest[: cut.start()], b"]", cut[0])
-            start, rest = start + cut.end(), rest[cut.end() :]
+            start, rest, searched = start + cut.end(), rest[cut.end() :], 0
         elif len(rest) > MOST:
             if not salvage:
                 raise NotInPieces
             yield Piece(start, b"[", rest, b"]")  # with no end of an event in it: it is lost
-            start, rest = start + len(rest), b""
+            start, rest, searched = start + len(rest), b"", 0
     yield Piece(start, b"[" if alone else OPENING, rest)
 
 
@@ -194,13 +196,17 @@ def _sliced(blocks: Iterable[bytes]) -> Iterator[bytes]:
             yield from (block[at : at + PIECE] for at in range(0, len(block), PIECE))
 
 
-def _last_cut(text: bytes) -> re.Match | None:
-    """Looked for near the end; further before it only if no event ends there."""
+OVERLAP = 256  # of parts that are searched: what is looked for may begin before and end behind
+
+
+def _last_cut(text: bytes, searched: int) -> re.Match | None:
+    """Looked for near the end; further before it only if no event ends there, and not again in what
+    has been searched."""
+    low = max(0, searched - OVERLAP)
     end, cut, near = len(text), None, 1 << 10
-    while not cut and end:
-        begin = max(0, end - near)
-        # What is looked for may begin before and end behind: the parts overlap.
-        for cut in BETWEEN.finditer(text, begin, min(len(text), end + 256)):  # noqa: B007
+    while not cut and end > low:
+        begin = max(low, end - near)
+        for cut in BETWEEN.finditer(text, begin, min(len(text), end + OVERLAP)):  # noqa: B007
             pass
         end, near = begin, 8 * near
     return cut
